@@ -215,3 +215,19 @@ def test_all_groups_differ_where_no_two_do() -> None:
     assert told in audit.answer
     assert told in audit.notes
     assert told in audit.to_html()
+
+
+def test_an_audit_names_the_largest_gap_only_among_gaps_of_one_unit() -> None:
+    rng = np.random.default_rng(3)
+    group = np.repeat(["a", "b", "c"], [400, 400, 60])
+    error = rng.normal(np.repeat([0, 1, 6], [400, 400, 60]), np.repeat([2, 2, 12], [400, 400, 60]))
+    y = rng.normal(100, 20, 860)
+
+    def ask(metrics: list[str]) -> fairperm.Audit:
+        return fairperm.audit(y, y + error, sensitive_features=group, metrics=metrics, rng=1)
+
+    audit = ask(["mean_error"])
+    first, second, _ = audit
+    assert (first.adjusted_pvalue or 0) < (second.adjusted_pvalue or 0)
+    assert "; the largest: c's mean error is 5.624 higher than a's" in audit.answer
+    assert "; the clearest: " in ask(["mean_error", "mean_absolute_error"]).answer

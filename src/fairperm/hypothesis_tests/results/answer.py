@@ -757,23 +757,26 @@ def _count_found(
     of = format_count(len(judged), "judged gap")
     if not found:
         return f"None of {of} {claim}."
-    row = _largest(found)
-    p = row.adjusted_pvalue if row.margin is None else row.adjusted_exceedance_pvalue
-    stated = state_pvalue(p, "p" if audit.adjust is None else "adjusted p")
-    largest = "" if is_one else "; the largest"
+    rank, row = _choose(found)
+    stated = state_pvalue(_p_of_disparity(row), "p" if audit.adjust is None else "adjusted p")
+    chosen = "" if is_one else f"; the {rank}"
     gap = _embed(describe_row(row, name(row)))
-    return f"{len(found):,} of {of} {claim}{largest}: {gap}, {stated}."
+    return f"{len(found):,} of {of} {claim}{chosen}: {gap}, {stated}."
 
 
 _VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
 
 
-def _largest(rows: Sequence[AuditRow]) -> AuditRow:
-    """Return the row with the largest gap in points; without rates the one with the smallest p."""
-    shares = [row for row in rows if row.result is not None and _unit_of(row.result).is_share]
-    if shares:
-        return max(shares, key=lambda row: abs(row.difference or 0.0))
-    return min(rows, key=lambda row: row.adjusted_pvalue or 0.0)
+def _choose(rows: Sequence[AuditRow]) -> tuple[str, AuditRow]:
+    """Return "largest" and that row if gaps have one unit, "clearest" and that row if not."""
+    are_shares = {row.result is not None and _unit_of(row.result).is_share for row in rows}
+    if are_shares == {True} or len({row.metric for row in rows}) == 1:
+        return "largest", max(rows, key=lambda row: abs(row.difference or 0.0))
+    return "clearest", min(rows, key=lambda row: _p_of_disparity(row) or 0.0)
+
+
+def _p_of_disparity(row: AuditRow) -> float | None:
+    return row.adjusted_pvalue if row.margin is None else row.adjusted_exceedance_pvalue
 
 
 def describe_joint_findings(audit: AuditData) -> dict[tuple[str, str], str]:
