@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -130,6 +130,18 @@ def test_gaps_that_are_shown_come_before_those_within_the_margin() -> None:
         "Chance alone does not explain this gap (adjusted p < 0.0001), but these data do not "
         "decide whether the gap exceeds the margin of 0.38."
     ) in opening(audit)
+
+
+@pytest.mark.parametrize(("adjust", "name"), [(None, "p"), ("holm", "adjusted p")])
+def test_pvalues_are_called_adjusted_only_if_they_are(
+    adjust: Literal["holm"] | None, name: str
+) -> None:
+    sex, fails = np.tile(np.repeat(["a", "b", "c"], 100), 2), [60, 20, 20]
+    fails = np.r_[*(np.arange(100) >= n for n in fails), np.zeros(300)]
+    audit = fairperm.audit(
+        np.repeat([1, 0], 300), fails, sensitive_features=sex, metrics="fnr", adjust=adjust
+    )
+    assert f"Chance alone does not explain this gap ({name} < 0.0001)." in opening(audit)
 
 
 def test_decisions_without_labels_have_no_positives_but_predicted_ones() -> None:

@@ -158,10 +158,10 @@ def _describe_case(
 
 def _state_verdict(comparison: ComparisonView, view: AuditView) -> Markup:
     row = comparison.row
-    p = state_pvalue(row.adjusted_pvalue, "adjusted p")
+    p = state_pvalue(row.adjusted_pvalue, view.p_name)
     if row.verdict == "disparity":
         if row.margin is not None:
-            p = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
+            p = state_pvalue(row.adjusted_exceedance_pvalue, view.p_name)
             return Markup(" The gap exceeds the margin of {:g} ({}).").format(row.margin, p)
         return Markup(" Chance alone does not explain this gap ({}).").format(p)
     if row.verdict == "equivalent":

@@ -215,6 +215,11 @@ class AuditView:
         return answer_audit(self.audit, lambda row: names[id(row)])
 
     @property
+    def p_name(self) -> str:
+        """What the p-values of verdicts are called."""
+        return "p" if self.audit.adjust is None else "adjusted p"
+
+    @property
     def comparisons(self) -> list[ComparisonView]:
         """All comparisons, in the order of the audit."""
         return [one for section in self.sections for one in section.comparisons]
