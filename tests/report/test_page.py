@@ -55,7 +55,10 @@ def test_verdicts_come_first_and_in_words() -> None:
     judged = tally["disparity"] + tally["inconclusive"]
     opening = page.text[:400]
     assert f"{tally['disparity']} of {judged} judged gaps " in opening
-    assert f"{tally['inconclusive']} are undecided: real gaps are not ruled out." in opening
+    assert (
+        f"{tally['inconclusive']} are undecided: gaps beyond the margin are not ruled out"
+        in opening
+    )
     assert f"{tally['too small']} could not be judged." in opening
 
 

@@ -204,6 +204,14 @@ def test_no_sentence_denies_a_gap_that_a_row_shows() -> None:
     assert (
         "3 comparisons are inconclusive: whether a gap exceeds the margin is not settled." in text
     )
+    assert "No disparity was found" not in text
+    n_shown = text.count(" Chance does not explain it (adjusted p = ")
+    assert n_shown == sum("there is a gap" in row.reason for row in audit)
+    which = "all" if n_shown == 3 else n_shown
+    assert audit.answer == (
+        "None of 3 judged gaps exceed the margin. 3 are undecided: gaps beyond the margin are not "
+        f"ruled out, and chance does not explain {which} of them."
+    )
 
 
 def test_gaps_within_the_margin_are_not_said_to_be_open() -> None:
@@ -212,8 +220,8 @@ def test_gaps_within_the_margin_are_not_said_to_be_open() -> None:
         np.arange(4060) % 2, sensitive_features=group, metrics="base_rate", margin=0.1, rng=1
     )
     assert AuditView.of(audit).answer == (
-        "None of 3 judged gaps exceed the margin. 1 is within the margin. 2 are undecided: real "
-        "gaps are not ruled out."
+        "None of 3 judged gaps exceed the margin. 1 is within the margin. 2 are undecided: gaps "
+        "beyond the margin are not ruled out."
     )
 
 

@@ -26,9 +26,10 @@ from fairperm._utils.formatting import (
     format_percent,
     format_points,
     join_words,
+    state_pvalue,
 )
 from fairperm.hypothesis_tests.rankings.queries import call_queries
-from fairperm.hypothesis_tests.results.answer import describe_joint_findings
+from fairperm.hypothesis_tests.results.answer import describe_joint_findings, is_gap_shown
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.inference.stopping import MIN_EXTREME_DRAWS
 from fairperm.metrics.definition import Scheme
@@ -152,11 +153,13 @@ class Finding:
 def describe_findings(view: AuditView) -> list[Finding]:
     """Return the finding for every attribute and metric, disparities first."""
     joint = describe_joint_findings(view.audit)
-    findings = [_describe_section(section, joint) for section in view.sections]
+    findings = [_describe_section(section, joint, view.p_name) for section in view.sections]
     return sorted(findings, key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
 
 
-def _describe_section(section: Section, joint: Mapping[tuple[str, str], str]) -> Finding:
+def _describe_section(
+    section: Section, joint: Mapping[tuple[str, str], str], p_name: str
+) -> Finding:
     disparities = section.with_verdict("disparity")
     if disparities:
         disparities.sort(key=lambda one: -abs(one.row.difference or 0.0))
@@ -165,7 +168,7 @@ def _describe_section(section: Section, joint: Mapping[tuple[str, str], str]) ->
     verdicts = [one for one in ("inconclusive", "equivalent") if section.with_verdict(one)]
     row = section.comparisons[0].row
     remarks = [escape(one) for one in (joint.get((row.attribute, row.metric)),) if one]
-    sentences = (*_describe_no_disparity(section), *remarks)
+    sentences = (*_describe_no_disparity(section, p_name), *remarks)
     return Finding(section, [*verdicts, "too small"][0], sentences)
 
 
@@ -183,7 +186,7 @@ _OTHERS = {
 }
 
 
-def _describe_no_disparity(section: Section) -> list[Markup]:
+def _describe_no_disparity(section: Section, p_name: str) -> list[Markup]:
     if len(section.comparisons) == 1:
         (one,) = section.comparisons
         comparison = [] if one.row.result is None else [describe_comparison(one)]
@@ -201,7 +204,14 @@ def _describe_no_disparity(section: Section) -> list[Markup]:
         for verdict, n in counts.items()
         if n
     ]
-    return [Markup("No disparity was found."), *sentences]
+    shown = [
+        Markup("{} Chance does not explain it ({}).").format(
+            describe_comparison(one), state_pvalue(one.row.adjusted_pvalue, p_name)
+        )
+        for one in section.with_verdict("inconclusive")
+        if is_gap_shown(one.row)  # and may be within the margin
+    ]
+    return [*(shown or [Markup("No disparity was found.")]), *sentences]
 
 
 def describe_comparison(comparison: ComparisonView) -> Markup:

@@ -156,8 +156,7 @@ def judge_row(row: AuditRow) -> str:
         stated = _state_p(row.equivalence_pvalue, row.adjusted_equivalence_pvalue, result)
         return f"; it is within the margin of {size} ({stated})"
     stated, interval = _state_p(row.pvalue, p, result), row.adjusted_interval
-    is_shown = interval is not None and not interval[0] <= 0 <= interval[1]
-    if margin is not None and is_shown:
+    if margin is not None and is_gap_shown(row):
         beyond = f"but whether it exceeds the margin of {size} is undecided"
         return f"; {_exclude_chance(result, 'it', stated)}, {beyond}"
     open_end = "" if interval is None else _say_open(result, interval)
@@ -732,8 +731,8 @@ def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = No
     parts = [_count_found(audit, judged, name)]
     if n := counts["equivalent"]:
         parts.append(f"{n:,} {_are(n)} within the margin.")
-    if n := counts["inconclusive"]:
-        parts.append(f"{n:,} {_are(n)} undecided: real gaps are not ruled out.")
+    if counts["inconclusive"]:
+        parts.append(_count_undecided(row for row in judged if row.verdict == "inconclusive"))
     if n := counts["too small"]:
         parts.append(f"{n:,} could not be judged.")
     remarks = [] if counts["disparity"] else describe_joint_findings(audit).values()
@@ -762,6 +761,24 @@ def _count_found(
     chosen = "" if is_one else f"; the {rank}"
     gap = _embed(describe_row(row, name(row)))
     return f"{len(found):,} of {of} {claim}{chosen}: {gap}, {stated}."
+
+
+def _count_undecided(rows: Iterable[AuditRow]) -> str:
+    """Return how many gaps are undecided, and what that leaves open."""
+    rows = list(rows)
+    n, n_margins = len(rows), sum(row.margin is not None for row in rows)
+    gaps = {0: "real gaps", n: "gaps beyond the margin"}.get(n_margins, "gaps that matter")
+    head = f"{n:,} {_are(n)} undecided: {gaps} are not ruled out"
+    if shown := sum(map(is_gap_shown, rows)):
+        which = "all of them" if shown == n > 1 else f"{shown:,} of them"
+        head += f", and chance does not explain {'this one' if n == 1 else which}"
+    return f"{head}."
+
+
+def is_gap_shown(row: AuditRow) -> bool:
+    """Whether a gap is larger than chance explains, also one that may be within its margin."""
+    interval = row.adjusted_interval
+    return interval is not None and not interval[0] <= 0 <= interval[1]
 
 
 _VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
