@@ -54,6 +54,10 @@ def test_report_has_every_change_and_a_chart_of_every_metric_with_one_value() ->
     assert "b 4" in str(slopes[0]["aria-label"])
     assert "All other parts of this report are about the old model." in said
     assert "With the new model, of 6 gaps " in page.text
+    n_open = sum(
+        row.change is not None and row.change.verdict == "inconclusive" for row in audited()
+    )
+    assert f" {n_open} may or may not have changed" in page.text
     assert 'id="changes"' in audited().to_html(short=True)
     assert "What the new model changes: 6 gaps: " in audited()._repr_html_()
 

@@ -843,6 +843,6 @@ _CHANGED = {  # the verdicts on changes, as verbs
     "closed": "closed",
     "changed": "changed (whether they are smaller or larger is undecided)",
     "unchanged within margin": "changed by less than the margin",
-    "inconclusive": "stayed undecided",
+    "inconclusive": "may or may not have changed",
     "too small": "could not be judged",
 }
