@@ -425,6 +425,11 @@ def test_gate(unlike: Path, tmp_path: Path) -> None:
     margin = run(*arguments, "--margin", 0.1, "--fail-on", "disparity", "-q", "--markdown", "-")
     assert "adjusted p < 0.0001, beyond the margin of 0.1 adjusted p" in margin.stderr.decode()
     assert "| adjusted p | p beyond | p within |" in margin.stdout.decode()
+    alone = run(*arguments, "--margin", 0.1, "--adjust", "none", "--fail-on", "disparity")
+    assert ", p < 0.0001, beyond the margin of 0.1 p < 0.0001" in alone.stderr.decode()
+    assert "P beyond and p within are the p-values of these two tests." in " ".join(
+        alone.stdout.decode().split()
+    )
     wide = run(*arguments, "--margin", 0.35, "--fail-on", "disparity", "-q")  # the gap is 0.4
     assert wide.returncode == 0
     many = ("--fail-on", "inconclusive", "--fail-on", "disparity", "-q")

@@ -66,7 +66,9 @@ def footing(
         f"Level {audit.alpha:g}{adjusted}.",
         state_min_group_size(audit),
         *state_threshold(audit),
-        *explain_verdicts(audit.rows if shown is None else shown, columns),
+        *explain_verdicts(
+            audit.rows if shown is None else shown, columns, are_adjusted=bool(audit.adjust)
+        ),
     ]
     if audit.is_weighted:
         sentences.append("Values are weighted.")

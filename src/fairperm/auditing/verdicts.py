@@ -145,15 +145,18 @@ def format_detectable_gap(row: AuditRow) -> str:
     return "none" if math.isinf(gap) else f"from {format_number(gap)}"
 
 
-def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iterator[str]:
+def explain_verdicts(
+    rows: Sequence[AuditRow], columns: Collection[str], *, are_adjusted: bool
+) -> Iterator[str]:
     """Yield a sentence for each term of a table with these columns that needs one."""
     if margins := {row.margin for row in rows if row.margin is not None}:
         size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
         yield f"With a margin, disparity: shown to exceed {size}; equivalent: to be within it."
+        kind = "adjusted " if are_adjusted else ""
         if "p within" in columns:
-            yield "P beyond and p within are the adjusted p-values of these two tests."
+            yield f"P beyond and p within are the {kind}p-values of these two tests."
         elif "p beyond" in columns:
-            yield "P beyond is the adjusted p-value of the first of these two tests."
+            yield f"P beyond is the {kind}p-value of the first of these two tests."
     bounds = {row.ratio_bound for row in rows if row.ratio_bound is not None}
     if bounds and "ratio" in columns:
         ends = "the bound and its inverse"

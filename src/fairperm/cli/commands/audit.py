@@ -211,20 +211,21 @@ class Outcome:
             f"fairperm: failed: {len(failed)} of {len(self.audit.rows)} comparisons "
             f"(--fail-on {', '.join(self.fail_on)})"
         )
+        name = "adjusted p" if self.audit.adjust else "p"
         for row in failed[:_MAX_FAILED]:
             parts = [format_name(row.attribute), format_name(row.metric), row.gap_name]
             if not self.is_of_one and row.change is not None:
                 parts.append(f"gap {' → '.join(row.change.gap_texts)}")
                 if row.change.adjusted_pvalue is not None:
-                    parts.append(state_pvalue(row.change.adjusted_pvalue, "adjusted p"))
+                    parts.append(state_pvalue(row.change.adjusted_pvalue, name))
                 print_error(f"  {row.change.verdict}: {', '.join(parts)}")
                 continue
             if row.difference is not None:
                 parts.append(f"gap {row.gap_text}")
             if row.adjusted_pvalue is not None:
-                parts.append(state_pvalue(row.adjusted_pvalue, "adjusted p"))
+                parts.append(state_pvalue(row.adjusted_pvalue, name))
             if row.adjusted_exceedance_pvalue is not None:
-                beyond = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
+                beyond = state_pvalue(row.adjusted_exceedance_pvalue, name)
                 parts.append(f"beyond the margin of {row.margin:g} {beyond}")
             if row.ratio_bound is not None:
                 parts.append(f"ratio {row.ratio_text}")
