@@ -382,3 +382,10 @@ def test_missing_integers_do_not_round_the_others() -> None:
     for form in (pa.array, pl.Series, lambda values: pd.array(values, dtype="Int64")):
         result = run(sensitive_features=form([*big[:-1], None]), missing="drop")
         assert result.groups == (2**53 + 1, 2**53 + 2)
+
+
+def test_many_whole_numbers_as_labels_are_amounts() -> None:
+    with pytest.raises(ValueError, match=r"For numbers name metrics such as 'mean_error'"):
+        permutation_test(
+            np.arange(40), [0, 1] * 20, metric="fpr", sensitive_features=["a", "b"] * 20
+        )

@@ -35,7 +35,7 @@ from fairperm.data.columns import (
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
-from fairperm.data.sample import Sample
+from fairperm.data.sample import MAX_NUMBERS, Sample
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -526,7 +526,9 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
             f"Pass scores as {argument('y_score')}, with a {argument('threshold')}. For ratings or "
             "amounts name metrics of numbers, such as 'mean_prediction'."
         )
-    elif _are_scores(values) and any(one % 1 for one in values):  # type: ignore[operator]
+    elif _are_scores(values) and (
+        len(values) > MAX_NUMBERS or any(one % 1 for one in values)  # type: ignore[operator]
+    ):
         hint = "For numbers name metrics such as 'mean_error' or 'mean_absolute_error'."
     elif len(values) == 2:
         hint = f"Pass {argument('pos_label', values[1])} if that is the positive one."
