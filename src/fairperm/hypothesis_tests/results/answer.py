@@ -648,7 +648,7 @@ def answer_subgroups(
         "more than chance explains"
     )
     if clearest is None:
-        return f"{head}; smaller gaps are not ruled out."
+        return f"{head}; real gaps are not ruled out."
     description, value, rest, gap, p = clearest
     unit = unit_of(metric)
     values = _join_values(unit, (value, rest))
