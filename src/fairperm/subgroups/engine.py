@@ -137,7 +137,13 @@ class TotalsOfSubgroups(SubgroupEngine):
         values = list(rows.contributions.T)
         rows = rows.take(order_by([rows.stratum, rows.block, rows.group, *values]))
         kind, kinds = _number_kinds(rows)
-        moments = Moments.of((metric,), kinds, np.arange(len(kinds)), has_strata=rows.n_strata > 1)
+        moments = Moments.of(
+            (metric,),
+            kinds,
+            np.arange(len(kinds)),
+            has_strata=rows.n_strata > 1,
+            has_thirds=variance == Variance.HALL,
+        )
         columns, copies = _find_distinct(moments.columns.T)
         place_starts = run_starts(rows.stratum, rows.block, rows.group)
         cell, stratum = rows.group[place_starts], rows.stratum[place_starts]

@@ -59,7 +59,17 @@ def judge(
     gaps = observed.gaps(None).drop_rounding(scale)
     gap, error = gaps.difference[:, 0], gaps.standard_error[:, 0]
     statistic = gaps.studentized(scale)
-    found = bands(permuted, statistic, error, scale, alpha, alternative)
+    skewness = None if gaps.skewness is None else gaps.skewness[:, 0]
+    found = bands(
+        permuted,
+        statistic,
+        error,
+        scale,
+        alpha,
+        alternative,
+        skewness,
+        has_normal_floor=sample.plan.removes_skewness,
+    )
     tested = found.joint  # the others are undefined in too many permutations
     adjusted = np.full(len(statistic), np.nan)
     if adjust == "maxt":
@@ -68,6 +78,8 @@ def judge(
         adjusted[tested] = _max_t(
             statistic[tested], permuted[:, tested], rounding[tested], alternative
         )
+        if sample.plan.removes_skewness:  # draws that hardly vary do not show how far chance goes
+            adjusted[tested] = np.maximum(adjusted, found.pvalue)[tested]
     else:
         adjusted[tested] = adjust_pvalues(found.pvalue[tested], adjust)
     with np.errstate(divide="ignore", invalid="ignore"):

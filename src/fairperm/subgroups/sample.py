@@ -107,7 +107,9 @@ def make_sample(
         weighted=weighted,
         clustered=clustered,
         stratified=len(table.strata) > 1,
-    ).with_permutations()
+    )
+    if plan.scheme == Scheme.UNCONDITIONAL:
+        plan = plan.with_permutations()
     variance = _check(plan)
     (part,) = chosen.parts
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
