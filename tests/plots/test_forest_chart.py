@@ -12,7 +12,7 @@ import pytest
 
 from fairperm import plots
 from fairperm._utils.formatting import format_pvalue
-from fairperm.hypothesis_tests.results.answer import unit_of_row
+from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.plots.forest_chart import _space_ticks
 from fairperm.plots.parts import SHAPES, as_layers, draw_rows, number
 from tests.support.charts import compas_audit, compas_specs, data_with, drawn, spec_of

@@ -22,7 +22,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.results.answer import unit_of_row
+from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.report.page import MAX_COMPACT_ROWS
 from tests.support.report_pages import (
     HOSTILE,

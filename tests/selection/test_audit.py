@@ -16,7 +16,7 @@ import pytest
 
 import fairperm
 from fairperm import selection_audit
-from fairperm.hypothesis_tests.results.answer import answer_impact
+from fairperm.hypothesis_tests.results.answers.selection import answer_impact
 
 HIRED = [1] * 48 + [0] * 32 + [1] * 12 + [0] * 28
 SEX = ["men"] * 80 + ["women"] * 40

@@ -46,7 +46,7 @@ from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, 
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.pairs import check_pairing
-from fairperm.hypothesis_tests.results.answer import describe_joint_findings
+from fairperm.hypothesis_tests.results.answers.audits import describe_joint_findings
 from fairperm.hypothesis_tests.results.audits import GroupSummary, RowCounts
 
 if TYPE_CHECKING:

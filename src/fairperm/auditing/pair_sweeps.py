@@ -20,7 +20,7 @@ from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import frame_of
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
-from fairperm.hypothesis_tests.results.answer import answer_sweeps
+from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweeps
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import ShownResult
 from fairperm.hypothesis_tests.sweep.threshold_sweep import (

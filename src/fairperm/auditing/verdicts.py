@@ -29,7 +29,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     margin_pvalues,
     ratio_pvalues,
 )
-from fairperm.hypothesis_tests.results.answer import explain_by
+from fairperm.hypothesis_tests.results.answers.words import explain_by
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES, keeps_ratio
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin

@@ -26,7 +26,7 @@ from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.reaches import ErrorReach
-from fairperm.hypothesis_tests.results.answer import answer_correlation
+from fairperm.hypothesis_tests.results.answers.correlation import answer_correlation
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import state_rows
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run

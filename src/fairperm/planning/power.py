@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from fairperm._utils import checks
 from fairperm.errors import InputError, InputTypeError, argument
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.hypothesis_tests.results.answer import (
+from fairperm.hypothesis_tests.results.answers.planning import (
     answer_detectable,
     answer_power,
     answer_rows,

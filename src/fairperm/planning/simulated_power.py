@@ -16,7 +16,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.errors import InputError, argument, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
-from fairperm.hypothesis_tests.results.answer import answer_simulation
+from fairperm.hypothesis_tests.results.answers.planning import answer_simulation
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_count, format_level, join_words
 from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS
-from fairperm.hypothesis_tests.results.answer import unit_of_row
+from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.datasets.store import cache_folder
 from fairperm.errors import InputError
-from fairperm.hypothesis_tests.results.answer import unit_of_row
+from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.definition import Scheme
 from fairperm.plots.forest_chart import specify_forest

@@ -29,7 +29,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.hypothesis_tests.rankings.queries import call_queries
-from fairperm.hypothesis_tests.results.answer import describe_joint_findings, is_gap_shown
+from fairperm.hypothesis_tests.results.answers.audits import describe_joint_findings, is_gap_shown
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.inference.stopping import MIN_EXTREME_DRAWS
 from fairperm.metrics.definition import Scheme

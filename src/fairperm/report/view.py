@@ -25,7 +25,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.errors import listed, shown
-from fairperm.hypothesis_tests.results.answer import answer_audit, unit_of_row
+from fairperm.hypothesis_tests.results.answers.audits import answer_audit, unit_of_row
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from fairperm.hypothesis_tests.results.text import state_counts
 from fairperm.metrics.distances import get_distance

@@ -15,7 +15,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.answer import answer_impact
+from fairperm.hypothesis_tests.results.answers.selection import answer_impact
 from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
 from fairperm.hypothesis_tests.results.text import wrap_answer, wrap_notes, write_table_html
 

@@ -15,7 +15,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.answer import answer_subgroups
+from fairperm.hypothesis_tests.results.answers.subgroups import answer_subgroups
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import (
     state_rows,

@@ -13,7 +13,7 @@ from fairperm._utils.formatting import (
     name_group,
     name_of_gap,
 )
-from fairperm.hypothesis_tests.results.answer import answer_audit, answer_row
+from fairperm.hypothesis_tests.results.answers.audits import answer_audit, answer_row
 from fairperm.hypothesis_tests.results.gaps import json_ready, without_answer
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.answer import (
+from fairperm.hypothesis_tests.results.answers.changes import (
     answer_change,
     answer_gap_change,
     answer_period_change,

@@ -18,7 +18,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, listed
-from fairperm.hypothesis_tests.results.answer import answer_distances
+from fairperm.hypothesis_tests.results.answers.distances import answer_distances
 from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparisons, json_ready
 from fairperm.hypothesis_tests.results.text import state_draws, state_rows
 

@@ -13,7 +13,8 @@ from fairperm._utils.formatting import (
     format_pvalue,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.results.answer import answer_margin, level_of
+from fairperm.hypothesis_tests.results.answers.margins import answer_margin
+from fairperm.hypothesis_tests.results.answers.words import level_of
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import ShownResult, count_rows, state_draws
 

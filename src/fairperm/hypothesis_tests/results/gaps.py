@@ -17,7 +17,7 @@ from fairperm._utils.formatting import (
     name_group,
 )
 from fairperm.errors import InputError
-from fairperm.hypothesis_tests.results.answer import answer_gap
+from fairperm.hypothesis_tests.results.answers.gaps import answer_gap
 from fairperm.hypothesis_tests.results.text import (
     ShownResult,
     count_rows,

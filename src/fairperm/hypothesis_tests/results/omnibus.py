@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_number, format_pvalue, name_group
-from fairperm.hypothesis_tests.results.answer import answer_omnibus
+from fairperm.hypothesis_tests.results.answers.omnibus import answer_omnibus
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import count_rows, state_value
 

@@ -16,7 +16,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.answer import answer_divergence, answer_ranking
+from fairperm.hypothesis_tests.results.answers.rankings import answer_divergence, answer_ranking
 from fairperm.hypothesis_tests.results.gaps import (
     GapResult,
     ResultOfComparisons,

@@ -17,7 +17,7 @@ from fairperm._utils.formatting import (
     name_of_gap,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.answer import answer_sweep
+from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweep
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import ShownResult
 

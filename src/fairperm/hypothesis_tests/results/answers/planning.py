@@ -1,0 +1,69 @@
+"""The answers of planning: power, sample sizes, detectable gaps."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from fairperm._utils.formatting import (
+    format_count,
+    format_level,
+    format_metric,
+    format_name,
+    format_percent,
+)
+from fairperm.hypothesis_tests.results.answers.words import join_values, unit_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def answer_power(power: float, n: int, assumed: str) -> str:
+    """Return the power of a sample size for a gap that is ``assumed``, in words."""
+    level = format_percent(power)
+    return f"With {format_count(n, 'row')} the test detects {assumed} with {level} power."
+
+
+def answer_rows(n: int, power: float, assumed: str) -> str:
+    """Return the sample size that a power takes."""
+    rows = format_count(n, "row")
+    return f"You need {rows} in total for {format_level(power)} power to detect {assumed}."
+
+
+def answer_detectable(gap: float, n: int, power: float, metric: str) -> str:
+    """Return the smallest gap that a sample size detects."""
+    rows, level = format_count(n, "row"), format_level(power)
+    if math.isinf(gap):
+        return f"With {rows} the test detects no gap in {format_metric(metric)} with {level} power."
+    gap_text = assume(metric, (gap, 0.0), is_gap=True)
+    return f"With {rows} the test detects {gap_text} with {level} power."
+
+
+def assume(metric: str, values: tuple[float, float], *, is_gap: bool = False) -> str:
+    """Return the values of two groups that planning assumes, in words.
+
+    Examples
+    --------
+    >>> assume("false_negative_rate", (0.1, 0.2))
+    'a false negative rate of 10.0 % v 20.0 %'
+    >>> assume("mean_absolute_error", (3.0, 0.0), is_gap=True)
+    'a gap of 3.000 in mean absolute error'
+    """
+    name = format_metric(metric)
+    if is_gap:
+        return f"a gap of {unit_of(metric).size(values[0] - values[1])} in {name}"
+    article = "an" if name[0] in "aeiou" else "a"
+    return f"{article} {name} of {join_values(unit_of(metric), values)}"
+
+
+def answer_simulation(result: Any) -> str:
+    """Return the power of samples like the user's own."""
+    rows = " and ".join(
+        f"{format_count(size, 'row')} of {format_name(group)}"
+        for size, group in zip(result.sizes, result.groups, strict=True)
+    )
+    effect = "the observed gap"
+    if result.effect < 1:
+        effect = f"{format_percent(result.effect)} of the observed gap"
+    metric, level = format_metric(result.metric), format_percent(result.power)
+    return f"With {rows} the test detects {effect} in {metric} with {level} power."
