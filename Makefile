@@ -68,6 +68,7 @@ bench-before: .venv/bench
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python scripts/docs_links.py site
+	$(BIN)/python scripts/docs_links.py .
 
 # the wheel (made from the sdist) and the sdist; tests/project/test_release.py tries them
 dist: .venv/dev

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs, which add the pages generated from the program."""
+"""Hooks of mkdocs, which put the pages generated from the program into the site."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages generated from the program."""
+    """Replace the pages that only say they are generated, for readers of the bare repository."""
     pages = {"reference/metrics.md": metrics_page, "reference/command-line.md": commands_page}
     for path, page in pages.items():
+        files.remove(files.src_uris[path])
         files.append(File.generated(config, path, content=page()))
     return files

@@ -1,4 +1,8 @@
-"""Check a built site: every link inside leads somewhere, and nothing is loaded from elsewhere."""
+"""Check links of the built site (``docs_links.py site``), or of Markdown (``docs_links.py .``).
+
+Every link leads somewhere, and the site loads nothing from elsewhere. Readers of the bare repo
+follow links from file to file, where headings have the names that GitHub and the like give them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}
+_LINK = re.compile(r"""\]\(([^()\s]+)\)|(?:src|srcset|href)="([^"]+)\"""")
+_FENCED = re.compile(r"(?ms)^[ ]*(```+|~~~+).*?^[ ]*\1[ ]*$")
+_INLINE = re.compile(r"`[^`\n]+`")
+_HEADING = re.compile(r"(?m)^#+ (.+)$")
+_GENERATED = "is generated"
 _FOREIGN = re.compile(r"url\(\s*['\"]?(https?:)?//|@import\s+(url\()?['\"]?(https?:)?//")
 
 
@@ -67,7 +76,43 @@ def _wrong(
     return None
 
 
+def repository_problems(root: Path) -> list[str]:
+    """Return the links of Markdown files that lead nowhere in the repository, one line each."""
+    found = []
+    for path in _markdown_files(root):
+        for link in _LINK.findall(_INLINE.sub("", _FENCED.sub("", path.read_text("utf-8")))):
+            parts = urlsplit(next(filter(None, link)))
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists():
+                found.append(f"{path.relative_to(root)}: {parts.path}: no such file")
+            elif target.suffix == ".md" and parts.fragment and not _has(target, parts.fragment):
+                found.append(f"{path.relative_to(root)}: {parts.geturl()}: no such heading")
+    return found
+
+
+def _markdown_files(root: Path) -> list[Path]:
+    folders = (root / name for name in ("docs", "src", "benchmarks", "studies", ".github"))
+    return sorted([*root.glob("*.md"), *(path for one in folders for path in one.rglob("*.md"))])
+
+
+def _has(page: Path, anchor: str) -> bool:
+    text = page.read_text("utf-8")
+    if _GENERATED in text:  # the site has the whole page
+        return True
+    headings = _HEADING.findall(_FENCED.sub("", text))
+    return anchor in {_heading_anchor(one) for one in headings}
+
+
+def _heading_anchor(heading: str) -> str:
+    shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
+
+
 if __name__ == "__main__":
-    wrong = problems(Path(sys.argv[1]).resolve())
-    print("\n".join(wrong) or "Every link leads somewhere; nothing is loaded from another host.")
+    folder = Path(sys.argv[1]).resolve()
+    is_repository = (folder / "mkdocs.yml").exists()
+    wrong = repository_problems(folder) if is_repository else problems(folder)
+    print("\n".join(wrong) or f"{folder.name}: every link leads somewhere.")
     sys.exit(bool(wrong))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scripts import docs_pictures
 from scripts.docs_formulas import FORMULAS, as_mathml, value_of
-from scripts.docs_links import problems
+from scripts.docs_links import problems, repository_problems
 from scripts.docs_pages import commands_page, metrics_page
 
 import fairperm
@@ -19,7 +19,8 @@ from fairperm.metrics import get_metric, metric_names
 from tests.support.number_data import auc
 
 ROOT = Path(__file__).parents[2]
-SITE_PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DEV = ROOT / "docs" / "dev"  # for maintainers: not on the site
+SITE_PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if DEV not in page.parents]
 MODULES = ("datasets", "metrics", "plots", "testing")
 
 
@@ -145,16 +146,38 @@ def _by_panel(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return {name: [row for row in rows if row["panel"] == name] for name in names}
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_links_outside_of_the_site_lead_somewhere(page: str) -> None:
-    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
-        assert (ROOT / link).exists(), link
+def test_links_lead_somewhere_in_the_bare_repository() -> None:
+    assert repository_problems(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[a](other.md#here-it-is), [b](#page), [c](https://a.org), `[d](none.md)`", None),
+        ("[a](none.md)", "no such file"),
+        ("[a](other.md#there)", "no such heading"),
+        ('<img src="none.svg">', "no such file"),
+    ],
+)
+def test_links_of_markdown_are_checked(text: str, said: str | None, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(f"# Page\n\n{text}\n")
+    (tmp_path / "other.md").write_text("# `Here` it is\n")
+    found = repository_problems(tmp_path)
+    assert (said in found[0]) if said else found == []
 
 
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in SITE_PAGES:
         assert str(page.relative_to(ROOT / "docs")) in navigation, page
+
+
+def test_decisions_are_short_and_dated() -> None:
+    decisions = sorted((DEV / "decisions").iterdir())
+    for decision in decisions:
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d(-[a-z0-9]+)+\.md", decision.name), decision.name
+        assert len(decision.read_text("utf-8").splitlines()) <= 20, decision.name
+    assert decisions
 
 
 class TestTheLinkCheck:
