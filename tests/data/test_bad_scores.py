@@ -129,9 +129,11 @@ metric='mean_gamma_deviance', y_true=instead(OUTCOMES, 0, 0) →
 metric='mean_gamma_deviance', y_pred=instead(OUTCOMES, 0, -2) →
     y_pred must be above 0 for mean_gamma_deviance; got -2
 variance='wald' →
-    variance must be 'auto' or one of 'delta', {BOOTSTRAPS} for mean_squared_error; got 'wald'.
+    variance must be 'auto' or one of 'hall', 'delta', {BOOTSTRAPS} for mean_squared_error; got
+    'wald'.
 variance='delong' →
-    variance must be 'auto' or one of 'delta', {BOOTSTRAPS} for mean_squared_error; got 'delong'.
+    variance must be 'auto' or one of 'hall', 'delta', {BOOTSTRAPS} for mean_squared_error; got
+    'delong'.
 """,
 )
 

@@ -81,6 +81,7 @@ class Here:
         """Return the exit code, and what went to standard output and to standard error."""
         out, err = io.StringIO(), io.StringIO()
         with self.monkeypatch.context() as patch:
+            patch.delenv("COLUMNS", raising=False)  # which the workers of pytest have
             patch.setattr(sys, "argv", ["fairperm", *map(str, arguments)])
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
