@@ -29,6 +29,7 @@ from fairperm.plots.parts import (
     SHAPES,
     as_finite,
     as_panels,
+    charted,
     draw_rows,
     head_chart,
     name_style,
@@ -41,8 +42,6 @@ from fairperm.plots.parts import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from altair import VConcatChart
 
     from fairperm.plots.parts import Spec
 
@@ -81,6 +80,7 @@ _TOOLTIP = {
 }
 
 
+@charted(as_panels)
 def forest(
     rows: Sequence[Row],
     *,
@@ -88,7 +88,7 @@ def forest(
     title: str | None = None,
     width: int = 700,
     mode: str = "auto",
-) -> VConcatChart:
+) -> Spec:
     """Draw every gap with its interval and verdict, a line for each comparison.
 
     Parameters
@@ -122,20 +122,6 @@ def forest(
     ... )
     >>> chart = fairperm.plots.forest([row.cells() for row in audit])
     """
-    return as_panels(
-        specify_forest(rows, confidence_level=confidence_level, title=title, width=width, mode=mode)
-    )
-
-
-def specify_forest(
-    rows: Sequence[Row],
-    *,
-    confidence_level: float | None = None,
-    title: str | None = None,
-    width: int = 700,
-    mode: str = "auto",
-) -> Spec:
-    """Return the specification of :func:`forest`."""
     columns = {key: room for key, room in _COLUMNS.items() if width >= _ROOM_FOR[key]}
     free = width - sum(columns.values()) - _SPACE
     most = max(_NARROW, int(free - max(_MIN_SHARE * width, _MIN_PLOT)))

@@ -22,6 +22,7 @@ from fairperm.inference.null import find_tail
 from fairperm.plots.parts import (
     as_finite,
     as_layers,
+    charted,
     draw_rows,
     fit_plot,
     head_chart,
@@ -32,7 +33,6 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from altair import LayerChart
     from numpy.typing import NDArray
 
     from fairperm.plots.parts import Numbers, Spec
@@ -43,6 +43,7 @@ _BINS = 60
 _NEAR = 1e-9  # for drawing, ties may be a bit apart
 
 
+@charted(as_layers)
 def null_distribution(
     statistics: Numbers,
     observed: float,
@@ -58,7 +59,7 @@ def null_distribution(
     width: int = 700,
     height: int = 220,
     mode: str = "auto",
-) -> LayerChart:
+) -> Spec:
     """Draw the null distribution of a statistic, with the observed statistic.
 
     Parameters
@@ -95,42 +96,6 @@ def null_distribution(
     >>> import fairperm
     >>> chart = fairperm.plots.null_distribution([-1.2, -0.3, 0.4, 1.1], 1.1, pvalue=0.5)
     """
-    return as_layers(
-        specify_null(
-            statistics,
-            observed,
-            probabilities=probabilities,
-            alternative=alternative,
-            pvalue=pvalue,
-            metric=metric,
-            groups=groups,
-            studentized=studentized,
-            draws=draws,
-            title=title,
-            width=width,
-            height=height,
-            mode=mode,
-        )
-    )
-
-
-def specify_null(
-    statistics: Numbers,
-    observed: float,
-    *,
-    probabilities: Numbers | None = None,
-    alternative: str = "two-sided",
-    pvalue: float | None = None,
-    metric: str = "",
-    groups: tuple[object, object] | None = None,
-    studentized: bool = True,
-    draws: str = "permutations",
-    title: str | None = None,
-    width: int = 700,
-    height: int = 220,
-    mode: str = "auto",
-) -> Spec:
-    """Return the specification of :func:`null_distribution`."""
     choice("alternative", alternative, ALTERNATIVES)
     values = np.asarray(statistics, dtype=np.float64).ravel()
     weights = np.full(len(values), 1 / max(len(values), 1))

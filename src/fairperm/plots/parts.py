@@ -8,20 +8,24 @@ data are data values only: no field, expression or scale is ever made of one.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 from fairperm._utils.checks import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from altair import LayerChart, VConcatChart
     from numpy.typing import NDArray
 
     Numbers = Sequence[float] | NDArray[Any]
     Spec = dict[str, Any]
+
+P = ParamSpec("P")
+C = TypeVar("C", covariant=True)
 
 MODES = ("auto", "light", "dark")
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -271,6 +275,30 @@ def as_panels(spec: Spec) -> VConcatChart:
     with debug_mode(False):
         chart = PanelPicture(vconcat=list(map(as_layers, spec["vconcat"])), **rest)
         return chart.add_params(*(alt.param(**one) for one in spec.get("params", ())))
+
+
+class ChartFunction(Protocol[P, C]):
+    """A function that draws a chart, for reports also as its specification alone."""
+
+    specify: Callable[P, Spec]
+
+    def __call__(self, *given: P.args, **options: P.kwargs) -> C:
+        """Return the chart."""
+
+
+def charted(as_chart: Callable[[Spec], C]) -> Callable[[Callable[P, Spec]], ChartFunction[P, C]]:
+    """Make a function that returns a specification return it as a chart."""
+
+    def decorate(specify: Callable[P, Spec]) -> ChartFunction[P, C]:
+        @wraps(specify)
+        def draw(*given: P.args, **options: P.kwargs) -> C:
+            return as_chart(specify(*given, **options))
+
+        function = cast("ChartFunction[P, C]", draw)
+        function.specify = specify
+        return function
+
+    return decorate
 
 
 def _end_sentence(line: str) -> str:

@@ -18,6 +18,7 @@ from fairperm.plots.parts import (
     PER_LETTER,
     as_finite,
     as_layers,
+    charted,
     draw_rows,
     head_chart,
     number,
@@ -28,8 +29,6 @@ from fairperm.plots.parts import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from altair import LayerChart
 
     from fairperm.plots.parts import Spec
 
@@ -44,6 +43,7 @@ _TOOLTIP = {
 }
 
 
+@charted(as_layers)
 def subgroups(
     rows: Sequence[Mapping[str, Any]],
     *,
@@ -52,7 +52,7 @@ def subgroups(
     title: str | None = None,
     width: int = 700,
     mode: str = "auto",
-) -> LayerChart:
+) -> Spec:
     """Draw subgroups as a tree: those with more conditions below those with fewer of the same.
 
     Parameters
@@ -84,28 +84,6 @@ def subgroups(
     ...     metric="false_positive_rate",
     ... )
     """
-    return as_layers(
-        specify_subgroups(
-            rows,
-            metric=metric,
-            confidence_level=confidence_level,
-            title=title,
-            width=width,
-            mode=mode,
-        )
-    )
-
-
-def specify_subgroups(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    metric: str = "",
-    confidence_level: float | None = None,
-    title: str | None = None,
-    width: int = 700,
-    mode: str = "auto",
-) -> Spec:
-    """Return the specification of :func:`subgroups`."""
     lines = [{**line, **_describe(line)} for line in _grow(rows)]
     longest = max((len(one["label"]) * PER_LETTER + one["indent"] for one in lines), default=0)
     left = int(min(max(longest + 12, _MIN_NAMES), max(width - _MIN_PLOT, _MIN_NAMES)))

@@ -23,6 +23,7 @@ from fairperm.plots.parts import (
     PER_LETTER,
     as_finite,
     as_panels,
+    charted,
     draw_rows,
     fit_plot,
     head_chart,
@@ -35,8 +36,6 @@ from fairperm.plots.parts import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from altair import VConcatChart
 
     from fairperm.plots.parts import Spec
 
@@ -66,6 +65,7 @@ _TOOLTIP = {
 }
 
 
+@charted(as_panels)
 def threshold_sweep(
     columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]],
     *,
@@ -77,7 +77,7 @@ def threshold_sweep(
     width: int = 700,
     height: int = 200,
     mode: str = "auto",
-) -> VConcatChart:
+) -> Spec:
     """Draw the gap between two groups over thresholds, with its bands.
 
     Parameters
@@ -118,34 +118,6 @@ def threshold_sweep(
     ...     groups=result.groups, slider=True,
     ... )
     """
-    return as_panels(
-        specify_sweep(
-            columns,
-            groups=groups,
-            alpha=alpha,
-            slider=slider,
-            start=start,
-            title=title,
-            width=width,
-            height=height,
-            mode=mode,
-        )
-    )
-
-
-def specify_sweep(
-    columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]],
-    *,
-    groups: tuple[object, object],
-    alpha: float = 0.05,
-    slider: bool = False,
-    start: float | None = None,
-    title: str | None = None,
-    width: int = 700,
-    height: int = 200,
-    mode: str = "auto",
-) -> Spec:
-    """Return the specification of :func:`threshold_sweep`."""
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
     room = fit_plot(width)
     letters = int(room / PER_LETTER)

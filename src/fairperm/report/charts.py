@@ -31,12 +31,12 @@ from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.definition import Scheme
-from fairperm.plots.forest_chart import specify_forest
-from fairperm.plots.null_chart import specify_null
+from fairperm.plots.forest_chart import forest
+from fairperm.plots.null_chart import null_distribution
 from fairperm.plots.parts import theme
 from fairperm.plots.slope_chart import specify_slope
-from fairperm.plots.subgroup_chart import specify_subgroups
-from fairperm.plots.sweep_chart import specify_sweep
+from fairperm.plots.subgroup_chart import subgroups
+from fairperm.plots.sweep_chart import threshold_sweep
 from fairperm.report.changes import count_verdicts, list_slopes
 from fairperm.report.view import WEIGHTIEST_FIRST
 
@@ -103,7 +103,7 @@ def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
         summary += f" {format_count(more, 'more comparison')} only in the table."
     rows = [_describe_row(one) for one in shown]
     level = view.audit.settings.get("confidence_level")
-    specify = partial(specify_forest, rows, confidence_level=level)
+    specify = partial(forest.specify, rows, confidence_level=level)
     return _draw_chart("forest", summary, specify, _FOREST_WIDTHS, is_elastic=False)
 
 
@@ -182,7 +182,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         f"{state_pvalue(result.pvalue)}."
     )
     specify = partial(
-        specify_null,
+        null_distribution.specify,
         result.null_distribution,
         result.statistic,
         probabilities=result.null_probabilities,
@@ -230,7 +230,7 @@ def draw_subgroups(
     """Return the tree of the listed subgroups, if there are any."""
     if not rows:
         return None
-    specify = partial(specify_subgroups, rows, metric=metric, confidence_level=level)
+    specify = partial(subgroups.specify, rows, metric=metric, confidence_level=level)
     return _draw_chart("subgroups", summary, specify, is_elastic=False)
 
 
@@ -264,7 +264,7 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -
     parts = [_select_columns(sweep, curve, kept) for curve in curves]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     specify = partial(
-        specify_sweep,
+        threshold_sweep.specify,
         columns,
         groups=(first, second),
         alpha=sweep.alpha,
