@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,11 +18,9 @@ from fairperm._utils.formatting import (
 )
 from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import Inputs
-from fairperm.data.columns import frame_of
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
 from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweeps
-from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import ShownResult
+from fairperm.hypothesis_tests.results.gaps import ResultWithFrame
 from fairperm.hypothesis_tests.sweep.threshold_sweep import (
     ScoredRows,
     SweepArguments,
@@ -47,7 +45,7 @@ _MAX_GROUPS = 10  # 45 pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class PairSweeps(ShownResult):
+class PairSweeps(ResultWithFrame):
     """The result of :func:`fairperm.sweep_pairs`: iterate over it for the sweeps.
 
     Attributes
@@ -66,7 +64,6 @@ class PairSweeps(ShownResult):
     not_swept: Mapping[str, str]
     alpha: float
     notes: tuple[str, ...]
-    frame_library: str | None = field(repr=False)
 
     def __iter__(self) -> Iterator[ThresholdSweepResult]:
         return iter(self.sweeps)
@@ -79,43 +76,19 @@ class PairSweeps(ShownResult):
         """The number of pairs that the level was divided by."""
         return len(self.sweeps) + len(self.not_swept)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values."""
-        plain = {
-            "answer": self.answer,
-            "alpha": self.alpha,
-            "sweeps": [one.to_dict() for one in self],
-            "not_swept": dict(self.not_swept),
-            "notes": list(self.notes),
-        }
-        ready: dict[str, Any] = json_ready(plain)
-        return ready
+    def columns(self) -> dict[str, Any]:
+        """Return a column of an entry for each pair, metric and threshold, by name.
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each pair, metric and threshold.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            Library of the frame: by default that of the frame passed as `data`, or pandas.
-
-        Returns
-        -------
-        frame
-            With the columns first_group and second_group, and those of
-            :meth:`fairperm.ThresholdSweepResult.to_frame`.
+        They are first_group, second_group and those of
+        :meth:`fairperm.ThresholdSweepResult.columns`.
         """
-        parts = [
-            {
-                "first_group": np.full(len(one.thresholds), str(one.groups[0])),
-                "second_group": np.full(len(one.thresholds), str(one.groups[1])),
-                **one.columns(curve),
-            }
-            for one in self
-            for curve in one.curves.values()
-        ]
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return frame_of(columns, library, self.frame_library)
+        parts = [(one.groups, one.columns()) for one in self]
+        first, second = (
+            np.concatenate([np.full(len(part["metric"]), str(pair[side])) for pair, part in parts])
+            for side in range(2)
+        )
+        joined = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
+        return {"first_group": first, "second_group": second, **joined}
 
     def to_html(
         self,

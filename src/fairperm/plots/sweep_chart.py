@@ -83,7 +83,7 @@ def threshold_sweep(
     Parameters
     ----------
     columns : mapping of str to sequence
-        The columns of :meth:`fairperm.ThresholdSweepResult.to_frame`.
+        The columns of :meth:`fairperm.ThresholdSweepResult.columns`.
     groups : tuple
         The names of the two groups.
     alpha : float
@@ -114,8 +114,7 @@ def threshold_sweep(
     ...     metric="true_positive_rate", data=compas, rng=1, n_resamples=999,
     ... )
     >>> chart = fairperm.plots.threshold_sweep(
-    ...     {name: column.to_numpy() for name, column in result.to_frame("pandas").items()},
-    ...     groups=result.groups, slider=True,
+    ...     result.columns(), groups=result.groups, slider=True
     ... )
     """
     metrics = list(dict.fromkeys(map(str, columns["metric"])))

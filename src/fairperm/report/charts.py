@@ -304,7 +304,7 @@ def _list_verdicts(view: AuditView, sweep: ThresholdSweepResult) -> Iterator[str
 def _select_columns(
     sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
-    columns = {name: np.asarray(one)[kept] for name, one in sweep.columns(curve).items()}
+    columns = {name: np.asarray(one)[kept] for name, one in sweep.columns_of(curve).items()}
     return columns | {"metric": np.full(len(kept), format_metric(curve.metric))}
 
 

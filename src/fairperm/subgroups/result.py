@@ -16,7 +16,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.answers.subgroups import answer_subgroups
-from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
 from fairperm.hypothesis_tests.results.text import (
     state_rows,
     wrap_answer,
@@ -89,7 +89,7 @@ class Subgroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Subgroups(Sequence[Subgroup]):
+class Subgroups(PlainResult, Sequence[Subgroup]):
     """The result of :func:`fairperm.find_subgroups`: a sequence of the subgroups found.
 
     Attributes
@@ -176,18 +176,6 @@ class Subgroups(Sequence[Subgroup]):
                 first.adjusted_pvalue,
             )
         return answer_subgroups(len(self.found), len(self.all), self.metric, clearest)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values."""
-        rows = {"listed", "found", "all"}
-        plain = {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if one.name not in {*rows, "frame_library"}
-        }
-        plain |= {name: [one.to_dict() for one in getattr(self, name)] for name in sorted(rows)}
-        ready: dict[str, Any] = json_ready({"answer": self.answer, **plain})
-        return ready
 
     def to_frame(
         self, library: str | None = None, *, which: Literal["listed", "found", "all"] = "listed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from fairperm._utils.formatting import (
     format_pvalue,
     state_pvalue,
 )
-from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.answers.changes import (
     answer_change,
     answer_gap_change,
@@ -29,10 +28,11 @@ from fairperm.hypothesis_tests.results.answers.changes import (
 )
 from fairperm.hypothesis_tests.results.gaps import (
     PermutationTestResult,
+    ResultWithFrame,
     json_ready,
     without_answer,
 )
-from fairperm.hypothesis_tests.results.text import ShownResult, count_rows
+from fairperm.hypothesis_tests.results.text import count_rows
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -113,13 +113,6 @@ class ChangeResult(PermutationTestResult):
         from fairperm.hypothesis_tests.margins.equivalence import test_change_margin
 
         return test_change_margin(self, margin)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values, without the null distribution's draws."""
-        plain = PermutationTestResult.to_dict(self)
-        changes = (self.group_changes[group] for group in self.groups)
-        plain["group_changes"] = [json_ready(_plain(one)) for one in changes]
-        return plain
 
     def _value_lines(self) -> list[tuple[str, str]]:
         lines = PermutationTestResult._value_lines(self)
@@ -344,7 +337,7 @@ class PeriodChange(ChangeResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class PeriodComparisonResult(ShownResult):
+class PeriodComparisonResult(ResultWithFrame):
     """The result of :func:`fairperm.compare_periods`.
 
     Attributes
@@ -369,8 +362,6 @@ class PeriodComparisonResult(ShownResult):
         Passing it as ``rng`` gives the same result again.
     notes : tuple of str
         Remarks that matter for reading the result; those of a single change are its own.
-    frame_library : str or None
-        The library of the frame that was passed as `data`, if one was.
     """
 
     metric: str
@@ -383,45 +374,14 @@ class PeriodComparisonResult(ShownResult):
     n_dropped: int
     seed: int
     notes: tuple[str, ...]
-    frame_library: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values; gaps are a list in the order of the periods."""
-        plain: dict[str, Any] = json_ready(
-            {
-                "answer": self.answer,
-                "metric": self.metric,
-                "groups": self.groups,
-                "periods": self.periods,
-                "against": self.against,
-                "n_dropped": self.n_dropped,
-                "seed": self.seed,
-                "notes": self.notes,
-            }
-        )
-        plain["gaps"] = [self.gaps[period].to_dict() for period in self.periods]
-        plain["changes"] = [change.to_dict() for change in self.changes]
-        return plain
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each period.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            Library of the frame: by default that of the frame passed as `data`, or pandas.
-
-        Returns
-        -------
-        frame
-            With the columns period, gap, gap_lower, gap_upper (the gap's confidence interval),
-            compared_with (the old period), change, change_lower, change_upper, pvalue and
-            adjusted_pvalue; those of the change are missing in the first period.
-        """
-        return frame_of(self.columns(), library, self.frame_library)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the columns of :meth:`to_frame`."""
+        """Return a column of an entry for each period, by name.
+
+        They are period, gap, gap_lower, gap_upper (the gap's confidence interval), compared_with
+        (the old period), change, change_lower, change_upper, pvalue and adjusted_pvalue; those of
+        the change are missing in the first period.
+        """
         gaps = [self.gaps[period] for period in self.periods]
         changes = (None, *self.changes)
         old = [None if one is None else _as_value(one.periods[0]) for one in changes]
@@ -522,9 +482,3 @@ def _name_period(period: Hashable) -> str:
 
 def _describe(change: GroupChange) -> str:
     return f"{format_number(change.old)} → {format_number(change.new)}"
-
-
-def _plain(change: Any) -> Any:
-    if isinstance(change, Mapping):
-        return {name: asdict(one) for name, one in change.items()}
-    return asdict(change)

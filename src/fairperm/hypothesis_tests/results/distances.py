@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -16,14 +16,13 @@ from fairperm._utils.formatting import (
     name_of_gap,
     state_pvalue,
 )
-from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, listed
 from fairperm.hypothesis_tests.results.answers.distances import answer_distances
-from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparisons, json_ready
+from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparisons
 from fairperm.hypothesis_tests.results.text import state_draws, state_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     import numpy as np
     from altair import LayerChart
@@ -103,15 +102,6 @@ class DistanceComparison(PlainResult):
     null_distribution: Array = field(repr=False)
     null_probabilities: Array | None = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as JSON-ready values, without the null distribution."""
-        plain: dict[str, Any] = {"answer": self.answer}
-        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
-        del plain["null_distribution"], plain["null_probabilities"]
-        plain["counts"] = [self.counts[group] for group in self.groups]
-        ready: dict[str, Any] = json_ready(plain)
-        return ready
-
     @property
     def answer(self) -> str:
         """The distance of these two groups beside that of chance, with its p-value."""
@@ -127,7 +117,7 @@ class DistanceComparison(PlainResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class DistanceTestResult(ResultOfComparisons):
+class DistanceTestResult(ResultOfComparisons[DistanceComparison]):
     """The result of :func:`fairperm.distance_test`.
 
     Attributes
@@ -153,7 +143,6 @@ class DistanceTestResult(ResultOfComparisons):
 
     distance: str
     groups: tuple[Hashable, ...]
-    comparisons: tuple[DistanceComparison, ...]
     pvalue: float
     adjust: str | None
     confidence_level: float
@@ -163,7 +152,6 @@ class DistanceTestResult(ResultOfComparisons):
     validity: str
     notes: tuple[str, ...]
     curves: Mapping[tuple[Hashable, Hashable], Curves] = field(repr=False)
-    frame_library: str | None = field(repr=False)
     attribute: str = ""
 
     @property
@@ -171,37 +159,15 @@ class DistanceTestResult(ResultOfComparisons):
         """The comparison with the largest distance."""
         return max(self.comparisons, key=lambda one: one.distance)
 
-    def __iter__(self) -> Iterator[DistanceComparison]:
-        return iter(self.comparisons)
-
-    def __len__(self) -> int:
-        return len(self.comparisons)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values, without null distributions."""
-        plain: dict[str, Any] = {"answer": self.answer}
-        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
-        del plain["curves"], plain["frame_library"], plain["attribute"]
-        plain["comparisons"] = [one.to_dict() for one in self.comparisons]
-        ready: dict[str, Any] = json_ready(plain)
-        return ready
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each comparison.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            The library of the frame: by default that of `data`, or pandas.
-        """
+    def columns(self) -> dict[str, list[Any]]:
+        """Return a column of an entry for each comparison, by name."""
         names = ("distance", "expected", "gap_at", "pvalue", "adjusted_pvalue", "n_resamples")
-        columns: dict[str, list[Any]] = {
+        return {
             "first_group": [str(one.groups[0]) for one in self],
             "second_group": [str(one.groups[1]) for one in self],
             "at": [str(one.at) for one in self],
+            **{name: [getattr(one, name) for one in self] for name in names},
         }
-        columns |= {name: [getattr(one, name) for one in self] for name in names}
-        return frame_of(columns, library, self.frame_library)
 
     def plot(
         self,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import (
@@ -15,8 +15,8 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.answers.margins import answer_margin
 from fairperm.hypothesis_tests.results.answers.words import level_of
-from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import ShownResult, count_rows, state_draws
+from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.hypothesis_tests.results.text import count_rows, state_draws
 
 if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -48,7 +48,7 @@ class MarginTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class EquivalenceTestResult(ShownResult):
+class EquivalenceTestResult(PlainResult):
     """The result of :func:`fairperm.equivalence_test` and :func:`fairperm.noninferiority`.
 
     Attributes
@@ -101,16 +101,6 @@ class EquivalenceTestResult(ShownResult):
     def holds_at(self, alpha: float = 0.05) -> bool:
         """Whether there is evidence at this level that the gap lies within the margin."""
         return self.pvalue <= checks.fraction("alpha", alpha)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values, the permutation test as a dict of its own."""
-        plain: dict[str, Any] = {"answer": self.answer}
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if isinstance(value, MarginTest):
-                value = asdict(value)
-            plain[part.name] = json_ready(value) if part.name != "permutation" else value.to_dict()
-        return plain
 
     @property
     def answer(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     name_group,
 )
+from fairperm.data.columns import frame_of
 from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.answers.gaps import answer_gap
 from fairperm.hypothesis_tests.results.text import (
@@ -27,6 +28,8 @@ from fairperm.hypothesis_tests.results.text import (
 from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from altair import LayerChart
     from numpy.typing import NDArray
 
@@ -35,15 +38,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PermutationTestResult"]
 
-
-# what tests at a margin need, and a column's name, which is the caller's and no finding
-_NOT_WRITTEN = {"gap_variance", "tested", "attribute"}
-BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
+Compared = TypeVar("Compared", bound="PlainResult")
+BY_GROUP = ("values", "counts", "standard_errors", "binning_errors", "group_changes")
+_ORDER = {**dict.fromkeys(BY_GROUP, "groups"), "gaps": "periods"}  # of what is written as a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class PlainResult(ShownResult):
-    """A result that shows itself, and can be written as JSON."""
+    """A result that shows itself, and can be written as JSON: its fields but those without repr."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without the null distribution's draws.
@@ -53,20 +55,54 @@ class PlainResult(ShownResult):
         """
         plain: dict[str, Any] = {"answer": self.answer}
         for part in fields(self):
-            value = getattr(self, part.name)
-            if isinstance(value, np.ndarray) or part.name in _NOT_WRITTEN:
+            # a column's name is the caller's, and no finding
+            if not part.repr or part.name == "attribute":
                 continue
-            if part.name in BY_GROUP:
-                groups = self.groups  # type: ignore[attr-defined]
-                value = None if value is None else [value[group] for group in groups]
+            value = getattr(self, part.name)
+            if part.name in _ORDER and value is not None:
+                value = [value[one] for one in getattr(self, _ORDER[part.name])]
             plain[part.name] = json_ready(value)
         return plain
 
 
-class ResultOfComparisons(PlainResult):
-    """A result with comparisons, of which ``largest`` has the largest gap or distance."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ResultWithFrame(PlainResult):
+    """A result whose :meth:`columns` are also a data frame.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    frame_library : str or None
+        The library of the frame that was passed as `data`, if one was.
+    """
+
+    frame_library: str | None = field(repr=False)
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame."""
+        raise NotImplementedError
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return :meth:`columns` as a data frame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame: by default that of the frame passed as `data`, or pandas.
+        """
+        return frame_of(self.columns(), library, self.frame_library)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ResultOfComparisons(ResultWithFrame, Generic[Compared]):
+    """A sequence of comparisons, of which ``largest`` has the largest gap or distance."""
+
+    comparisons: tuple[Compared, ...]
+
+    def __iter__(self) -> Iterator[Compared]:
+        return iter(self.comparisons)
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
 
     if not TYPE_CHECKING:
 
@@ -314,6 +350,12 @@ def json_ready(value: Any) -> Any:
         return {str(key): json_ready(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_ready(one) for one in value]
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return json_ready(asdict(value))
+    if isinstance(value, np.ndarray):
+        return json_ready(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -15,18 +15,16 @@ from fairperm._utils.formatting import (
     name_of_gap,
     state_pvalue,
 )
-from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.answers.rankings import answer_divergence, answer_ranking
 from fairperm.hypothesis_tests.results.gaps import (
     GapResult,
     ResultOfComparisons,
     ResultWithPValue,
-    json_ready,
 )
 from fairperm.hypothesis_tests.results.text import count_rows, state_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Mapping
 
 
 __all__ = ["ListDivergence", "RankingComparison", "RankingTestResult"]
@@ -149,7 +147,7 @@ class ListDivergence(ResultWithPValue):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class RankingTestResult(ResultOfComparisons):
+class RankingTestResult(ResultOfComparisons["RankingComparison | ListDivergence"]):
     """The result of :func:`fairperm.ranking_test`.
 
     Attributes
@@ -172,11 +170,9 @@ class RankingTestResult(ResultOfComparisons):
 
     metric: str
     groups: tuple[Hashable, ...]
-    comparisons: tuple[RankingComparison | ListDivergence, ...]
     pvalue: float
     adjust: str | None
     notes: tuple[str, ...]
-    frame_library: str | None = field(repr=False)
 
     @property
     def largest(self) -> RankingComparison | ListDivergence:
@@ -187,32 +183,10 @@ class RankingTestResult(ResultOfComparisons):
     def _gaps(self) -> list[RankingComparison]:
         return [one for one in self.comparisons if isinstance(one, RankingComparison)]
 
-    def __iter__(self) -> Iterator[RankingComparison | ListDivergence]:
-        return iter(self.comparisons)
-
-    def __len__(self) -> int:
-        return len(self.comparisons)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values, without null distributions."""
-        plain: dict[str, Any] = {"answer": self.answer}
-        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
-        del plain["frame_library"]
-        plain["comparisons"] = [one.to_dict() for one in self.comparisons]
-        ready: dict[str, Any] = json_ready(plain)
-        return ready
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each comparison.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            The library of the frame: by default that of `data`, or pandas.
-        """
+    def columns(self) -> dict[str, list[Any]]:
+        """Return a column of an entry for each comparison, by name."""
         rows = [one.to_row() for one in self]
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
-        return frame_of(columns, library, self.frame_library)
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     @property
     def answer(self) -> str:

@@ -90,7 +90,7 @@ def _read_test(kind: type[_Result], plain: Mapping[str, Any] | None) -> _Result 
             values |= {name: _NOT_WRITTEN[name]} if name in _NOT_WRITTEN else {}
         elif name == "groups":
             values[name] = groups
-        elif name in {*BY_GROUP, "group_changes"} and plain[name] is not None:
+        elif name in BY_GROUP and plain[name] is not None:
             read = (_read_numbers(one, missing=math.nan) for one in plain[name])
             values[name] = dict(zip(groups, read, strict=True))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +16,8 @@ from fairperm._utils.formatting import (
     name_group,
     name_of_gap,
 )
-from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweep
-from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import ShownResult
+from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultWithFrame, json_ready
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -88,7 +86,7 @@ class MetricSweep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ThresholdSweepResult(ShownResult):
+class ThresholdSweepResult(ResultWithFrame):
     """The result of :func:`fairperm.threshold_sweep`.
 
     Attributes
@@ -113,8 +111,6 @@ class ThresholdSweepResult(ShownResult):
         Numbers of strata, and of rows left out because of missing values.
     seed : int
         Passing it as ``rng`` gives the same result again.
-    frame_library : str or None
-        The library of the frame that was passed as `data`, if one was.
     """
 
     thresholds: Array
@@ -127,7 +123,6 @@ class ThresholdSweepResult(ShownResult):
     n_strata: int
     n_dropped: int
     seed: int
-    frame_library: str | None = field(repr=False)
     attribute: str = ""
 
     @property
@@ -142,33 +137,20 @@ class ThresholdSweepResult(ShownResult):
         Each curve's values are two lists in the order of ``groups``, whose names need not be
         strings. Undefined numbers are None.
         """
-        plain: dict[str, Any] = {"answer": self.answer}
-        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
-        del plain["frame_library"], plain["attribute"]
-        plain["curves"] = {name: self._plain(curve) for name, curve in self.curves.items()}
-        plain["thresholds"] = self.thresholds.tolist()
-        ready: dict[str, Any] = json_ready(plain)
-        return ready
+        plain = PlainResult.to_dict(self)
+        for name, curve in self.curves.items():
+            plain["curves"][name]["values"] = json_ready([curve.values[one] for one in self.groups])
+        return plain
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each metric and threshold.
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return a column of an entry for each metric and threshold, by name.
 
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            Library of the frame: by default that of the frame passed as `data`, or pandas.
-
-        Returns
-        -------
-        frame
-            With the columns metric, threshold, status, value_first, value_second (the two
-            ``groups``), difference, standard_error, statistic, pointwise_lower, pointwise_upper,
-            simultaneous_lower, simultaneous_upper, pvalue, adjusted_pvalue, joint_lower,
-            joint_upper and joint_pvalue.
+        They are metric, threshold, status, value_first, value_second (the two ``groups``),
+        difference, standard_error, statistic, pointwise_lower, pointwise_upper, simultaneous_lower,
+        simultaneous_upper, pvalue, adjusted_pvalue, joint_lower, joint_upper and joint_pvalue.
         """
-        curves = [self.columns(curve) for curve in self.curves.values()]
-        columns = {name: np.concatenate([one[name] for one in curves]) for name in curves[0]}
-        return frame_of(columns, library, self.frame_library)
+        curves = [self.columns_of(curve) for curve in self.curves.values()]
+        return {name: np.concatenate([one[name] for one in curves]) for name in curves[0]}
 
     def plot(
         self,
@@ -190,10 +172,9 @@ class ThresholdSweepResult(ShownResult):
 
         if metric is not None:
             choice("metric", metric, tuple(self.curves))
-        chosen = self.curves if metric is None else {metric: self.curves[metric]}
-        curves = [self.columns(curve) for curve in chosen.values()]
+        chosen = self if metric is None else replace(self, curves={metric: self.curves[metric]})
         return plots.threshold_sweep(
-            {name: np.concatenate([one[name] for one in curves]) for name in curves[0]},
+            chosen.columns(),
             groups=self.group_names,
             alpha=self.alpha,
             slider=slider,
@@ -202,8 +183,8 @@ class ThresholdSweepResult(ShownResult):
             mode=mode,
         )
 
-    def columns(self, curve: MetricSweep) -> dict[str, NDArray[Any]]:
-        """Return the columns of one metric in :meth:`to_frame`."""
+    def columns_of(self, curve: MetricSweep) -> dict[str, NDArray[Any]]:
+        """Return the columns of one metric."""
         first, second = (curve.values[group] for group in self.groups)
         return {
             "metric": np.full(len(self.thresholds), curve.metric),
@@ -223,16 +204,6 @@ class ThresholdSweepResult(ShownResult):
             "joint_lower": curve.joint_band[0],
             "joint_upper": curve.joint_band[1],
             "joint_pvalue": curve.joint_pvalue,
-        }
-
-    def _plain(self, curve: MetricSweep) -> dict[str, Any]:
-        plain = {part.name: getattr(curve, part.name) for part in fields(curve)}
-        plain["values"] = [curve.values[group].tolist() for group in self.groups]
-        for name in ("pointwise_band", "simultaneous_band", "joint_band"):
-            plain[name] = [limit.tolist() for limit in plain[name]]
-        return {
-            name: one.tolist() if isinstance(one, np.ndarray) else one
-            for name, one in plain.items()
         }
 
     @property
