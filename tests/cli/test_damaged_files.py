@@ -16,7 +16,7 @@ from tests.support.damaged_files import COLUMNS, FORMATS, write_files
 CHILD = (sys.executable, "-W", "ignore", "-m", "tests.support.damaged_files")
 QUICK, ALL, PARTS = 240, 2_000, 2
 # DuckDB reads codes beyond the end of a page whose length is damaged, and gives other rows; pandas
-# refuses the file, which has no checksums. See docs/limits.md.
+# refuses the file, which has no checksums.
 UNNOTICED = {"2237"}
 
 

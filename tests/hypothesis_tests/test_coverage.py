@@ -136,7 +136,7 @@ METRICS = [  # the data sets of a metric are drawn once, by one worker of pytest
     pytest.param(metric, marks=pytest.mark.xdist_group(f"coverage of {metric}"))
     for metric in SETTINGS
 ]
-# what covers less than it should, with the numbers that limits.md states
+# what covers less than it should, with the numbers that scripts/levels.py states
 SHORT = {
     ("mean_squared_error", number, side): coverage
     for side, covered in (

@@ -95,7 +95,7 @@ def test_intervals_cover_the_gap_and_the_ratio(m: int, n: int, alternative: str)
     found = run_tests(m, n, alternative)
     gap = coverages(found["low"], found["high"], RATES[:, None] - RATES)
     ratio = coverages(found["ratio low"], found["ratio high"], RATES[:, None] / RATES)
-    # gaps that are not rejected beyond some that are may be missed if they are few: limits.md
+    # gaps that are not rejected beyond some that are may be missed if they are few: dev/levels.md
     assert gap.min() > 0.949
     assert ratio.min() > 0.945
     assert gap.mean() < 0.985

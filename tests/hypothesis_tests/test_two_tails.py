@@ -139,7 +139,7 @@ DESIGN: dict[str, tuple[Population, str]] = {
         "balanced_accuracy",
     ),
 }
-LIBERAL: dict[str, tuple[Population, str]] = {  # named in docs/limits.md
+LIBERAL: dict[str, tuple[Population, str]] = {  # named in docs/dev/levels.md
     "MSE 200/2000, kurtosis 9 and 3": (errors((200, 2000), 1.0, 9.0, 3.0), "mean_squared_error"),
 }
 OWN: dict[str, tuple[Population, str]] = {

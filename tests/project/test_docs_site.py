@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripts import docs_pictures
+from scripts import docs_pictures, levels
 from scripts.docs_formulas import FORMULAS, as_mathml, value_of
 from scripts.docs_links import problems, repository_problems
 from scripts.docs_pages import commands_page, metrics_page
@@ -178,6 +178,12 @@ def test_decisions_are_short_and_dated() -> None:
         assert re.fullmatch(r"20\d\d-\d\d-\d\d(-[a-z0-9]+)+\.md", decision.name), decision.name
         assert len(decision.read_text("utf-8").splitlines()) <= 20, decision.name
     assert decisions
+
+
+def test_levels_are_those_of_the_script_which_names_what_measures_them() -> None:
+    assert levels.PAGE.read_text("utf-8") == levels.page(), "run python -m scripts.levels"
+    for row in (row for rows in levels.ROWS.values() for row in rows):
+        assert row.measured_by == levels.TRIAL or levels.path_of(row.measured_by).exists(), row
 
 
 class TestTheLinkCheck:
