@@ -2,8 +2,8 @@
 
 One is the audit of docs/tutorial.md. Two are for docs/concepts.md: both groups have the same false
 negative rate, 0.1, and 200 rows, and their base rates differ. So the weak null holds, and every
-rejection is a false alarm. The last is for docs/method.md: two groups have the same mean, and the
-smaller one varies more.
+rejection is a false alarm. Two more are for docs/method.md: what each scheme exchanges, and two
+groups that have the same mean, of which the smaller one varies more.
 """
 
 from __future__ import annotations
@@ -196,6 +196,64 @@ def spread_chart(
     )
 
 
+SCHEMES = {  # what is inside a frame is exchanged; what is faded is not looked at
+    "pooled": ("among all rows", [(-0.6, 3.6)], None),
+    "within_label": ("among rows of one label", [(-0.6, 1.45), (1.55, 3.6)], None),
+    "denominator": ("among the positives", [(-0.6, 1.45)], 2),
+    "unconditional": ("not at all: two coins", [], 2),
+}
+
+
+def exchange_chart(mode: str) -> alt.HConcatChart:
+    """Draw which rows each scheme exchanges groups among, for a true positive rate."""
+    positives = {"A": 8, "B": 4}
+    rows: list[dict[str, Any]] = []
+    for group, first in (("A", 0), ("B", 6)):
+        for number in range(12):
+            label = "positive" if number < positives[group] else "negative"
+            place = number if label == "positive" else number - positives[group]
+            x, y = first + place % 4, place // 4 + (0 if label == "positive" else 2)
+            rows.append({"group": group, "label": label, "x": x, "y": y})
+    across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-1, 10]))
+    down = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[3.8, -0.8]))
+    panels = []
+    for name, (among, frames, faded_from) in SCHEMES.items():
+        seen = [one | {"seen": faded_from is None or one["y"] < faded_from} for one in rows]
+        dots = (
+            alt.Chart(alt.InlineData(values=seen))
+            .mark_point(filled=True, size=95)
+            .encode(
+                x=across,
+                y=down,
+                color=alt.Color(
+                    "group:N",
+                    scale=alt.Scale(range=_COLOURS[mode][1::-1]),
+                    legend=alt.Legend(orient="top", title="group"),
+                ),
+                shape=alt.Shape(
+                    "label:N",
+                    scale=alt.Scale(domain=["positive", "negative"], range=["circle", "diamond"]),
+                    legend=alt.Legend(orient="top", title="label"),
+                ),
+                opacity=alt.Opacity(
+                    "seen:N", scale=alt.Scale(domain=[True, False], range=[1, 0.2]), legend=None
+                ),
+            )
+        )
+        ends = [{"x": -0.7, "x2": 9.7, "y": low, "y2": high} for low, high in frames]
+        frame = (
+            alt.Chart(alt.InlineData(values=ends))
+            .mark_rect(filled=False, stroke="#808080", strokeDash=[4, 3], cornerRadius=6)
+            .encode(x=across, x2="x2:Q", y=down, y2="y2:Q")
+        )
+        panels.append(
+            alt.layer(
+                frame, dots, title=alt.Title(name, subtitle=among), width=150, height=110
+            ).resolve_scale(color="shared")
+        )
+    return alt.hconcat(*panels, spacing=14, config=plots.theme(mode))
+
+
 def compas() -> fairperm.Audit:
     """Return the audit of docs/tutorial.md."""
     return fairperm.audit(
@@ -222,6 +280,7 @@ def main() -> None:
     two_skewed = skewed(20_000)
     for mode in ("light", "dark"):
         audit.plot(mode=mode).save(given.out / f"compas-{mode}.svg")
+        exchange_chart(mode).save(given.out / f"exchange-{mode}.svg")
         level_chart(found, given.data_sets, mode).save(given.out / f"level-{mode}.svg")
         spread_chart(
             spread,

@@ -139,6 +139,8 @@ def test_the_pictures_can_be_drawn() -> None:
     for rows in (docs_pictures.spreads(50), docs_pictures.skewed(50)):
         chart = docs_pictures.spread_chart(rows, "title", "subtitle", "light").to_dict()
         assert len(chart["hconcat"]) == 2
+    schemes = docs_pictures.exchange_chart("light").to_dict()["hconcat"]
+    assert [one["title"]["text"] for one in schemes] == list(docs_pictures.SCHEMES)
 
 
 def _by_panel(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

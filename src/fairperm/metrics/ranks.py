@@ -166,7 +166,9 @@ class AreaUnderCurve(RankMetric):
 class AveragePrecision(RankMetric):
     """The mean over the positives of the precision among the rows that score as high or higher.
 
-    That is scikit-learn's.
+    That is scikit-learn's. With t positives and f negatives from a score on, of which p positives
+    have this score, one more positive adds p·f/(t + f)² to the sum of precisions, and one more
+    negative takes p·t/(t + f)² away.
     """
 
     given: ClassVar[None] = None  # it depends on the base rate: all rows are exchanged
