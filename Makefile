@@ -59,10 +59,10 @@ PEERS ?= --write
 bench-peers: .venv/peers
 	$(BIN)/python -m benchmarks.bench_peers $(PEERS)
 
-# the speed and memory of an older commit and of today, side by side; into docs/benchmarks.md
+# the speed and memory of an older commit and of today, side by side
 OLD ?= b888749
 bench-before: .venv/bench
-	$(BIN)/python benchmarks/before_after.py --old $(OLD) --write
+	$(BIN)/python benchmarks/before_after.py --old $(OLD)
 
 # into site/, without a network; a warning or a dead link is an error
 docs: .venv/docs

@@ -1,9 +1,8 @@
 """What the work on speed changed: the same figures of an older commit and of today, side by side.
 
-``make bench-before`` runs this with ``--write``, which puts the table into docs/benchmarks.md.
-Every figure has a process of its own, first with the old source and then with today's. Times are
-CPU times of one thread, so that other programs disturb them little; kernels are compiled before,
-but for the first AUC.
+``make bench-before`` runs this. Every figure has a process of its own, first with the old source
+and then with today's. Times are CPU times of one thread, so that other programs disturb them
+little; kernels are compiled before, but for the first AUC.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- begin: make bench-before -->", "<!-- end: make bench-before -->"
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 _ALWAYS: dict[str, Any] = {"rng": 1, "n_jobs": 1, "progress": False}
 _PEAK = 10**7  # rows of which the memory is measured
@@ -295,7 +292,6 @@ def _extract(commit: str, folder: Path) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--old", default="b888749", help="the commit to compare with")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     parser.add_argument("--one", help=argparse.SUPPRESS)  # the figure that this process measures
     given = parser.parse_args()
     if given.one:
@@ -312,12 +308,7 @@ def main() -> None:
             lines.append(f"| {figure} | {cells} | {new / old:.2g} |")
             print(lines[-1], file=sys.stderr)
     versions = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    text = "\n".join([*lines, "", f"`python benchmarks/before_after.py`, one thread; {versions}."])
-    print(text)
-    if given.write:
-        content = PAGE.read_text(encoding="utf-8")
-        start, stop = content.index(BEGIN) + len(BEGIN), content.index(END)
-        PAGE.write_text(f"{content[:start]}\n{text}\n{content[stop:]}", encoding="utf-8")
+    print("\n".join([*lines, "", f"`python benchmarks/before_after.py`, one thread; {versions}."]))
 
 
 if __name__ == "__main__":

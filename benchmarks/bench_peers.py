@@ -1,4 +1,4 @@
-"""The same question through fairperm and its peers: time, memory, growth, and what is valid.
+"""The same question through fairperm and its peers: time, memory, and what is valid.
 
 ``make bench-peers`` runs this with ``--write``, which puts the tables and the picture into docs/.
 A quick look: ``python benchmarks/bench_peers.py --sizes 1e3 1e4 --budget 0.3``.

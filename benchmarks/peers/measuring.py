@@ -1,4 +1,4 @@
-"""One tool, one question, one size, in a process of its own: seconds, memory, growth."""
+"""One tool, one question, one size, in a process of its own: seconds and memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
 DRAWS = 999
 LIMIT = 60.0  # seconds after which a tool is stopped
-GROWTH_ROWS = 10**4  # where the growth in permutations is measured
+_COMPARED_ROWS = 10**4  # up to which all tools must find the same gap
 _FEW = 2  # permutations of the first, careful call: fewer have no standard deviation
-_MOST = 2**14  # permutations of the growth's longest call
-_FITTED = 4  # points that a growth in permutations is fitted to, the largest
-_LARGEST = 3  # sizes that a growth in rows is fitted to, the largest
 _SHORT = 0.1  # seconds under which the shortest of three calls counts
 
 Found = dict[str, Any]
@@ -71,7 +68,7 @@ def measure(name: str, metric: str, n: int, budget: float, each: float = 0.0) ->
         return min(taken)
 
     timed = {DRAWS: seconds(DRAWS)} if tool.package == OURS else _timed(seconds, budget, each)
-    found = {
+    return {
         "tool": name,
         "metric": metric,
         "rows": n,
@@ -80,11 +77,8 @@ def measure(name: str, metric: str, n: int, budget: float, each: float = 0.0) ->
         "each": slope_of(timed),
         "least": min(timed.values()),  # what cannot be had for less
         "memory": (_peak() - before) / 1e6,
-        "gap": tool.run(asked, _FEW).gap if n <= GROWTH_ROWS else None,
+        "gap": tool.run(asked, _FEW).gap if n <= _COMPARED_ROWS else None,
     }
-    if n == GROWTH_ROWS:
-        found["growth"] = _growth_in_draws(seconds, budget)
-    return found
 
 
 def _peak() -> float:
@@ -110,17 +104,6 @@ def _timed(seconds: Callable[[int], float], budget: float, each: float) -> dict[
         if sum(timed.values()) > LIMIT / 2:
             break
     return timed
-
-
-def _growth_in_draws(seconds: Callable[[int], float], budget: float) -> float:
-    """Return the exponent of time in permutations, as far as the budget goes."""
-    timed: dict[int, float] = {}
-    draws = 2 * _FEW
-    while draws <= _MOST and (len(timed) < 2 or 2 * list(timed.values())[-1] < budget):
-        timed[draws] = seconds(draws)
-        draws *= 2
-    kept = list(timed)[-_FITTED:]
-    return exponent(kept, [timed[one] for one in kept])
 
 
 def in_new_process(
@@ -160,8 +143,6 @@ def measure_sizes(name: str, metric: str, sizes: Sequence[int], budget: float) -
         print(json.dumps(found), flush=True)
     if not run:
         sys.exit(f"{name}, {metric}: not even {min(sizes):,} rows could be run in {LIMIT:g} s")
-    last = run[-_LARGEST:]
-    growth = exponent([one["rows"] for one in last], [one["seconds"] for one in last])
     beyond = [
         {
             "tool": name,
@@ -172,7 +153,7 @@ def measure_sizes(name: str, metric: str, sizes: Sequence[int], budget: float) -
         }
         for n in sorted(sizes)[len(run) :]
     ]
-    return [{**one, "growth in rows": growth} for one in run + beyond]
+    return run + beyond
 
 
 def _projected(run: list[Found], n: int, what: str) -> float:

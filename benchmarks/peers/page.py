@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.peers import installed
-from benchmarks.peers.measuring import DRAWS, GROWTH_ROWS, LIMIT
+from benchmarks.peers.measuring import DRAWS, LIMIT
 from benchmarks.peers.questions import METRICS, SEED
 from benchmarks.peers.tools import OURS, TOOLS
 
@@ -73,9 +73,6 @@ def tables(found: list[Found]) -> str:
     for metric, name in METRICS.items():
         parts += [f"### {metric}: `{name}`", _time_table(found, metric, sizes)]
     parts += [
-        '"In rows" and "in permutations" are growth exponents: b in time ≈ a·xᵇ, fitted by least '
-        "squares on logarithms, over the three largest sizes that were run and over the longest "
-        f"calls within the time budget ({told_rows(GROWTH_ROWS)} rows; up to 16,384 permutations).",
         "## Memory",
         "Peak memory of the process in MB, minus its memory with the data in place and everything "
         "imported. For extrapolated times it is the memory of the permutations that were run.",
@@ -110,23 +107,21 @@ def _time_table(found: list[Found], metric: str, sizes: list[int]) -> str:
     for tool in _names(found):
         theirs = _cells(found, tool, metric)
         line = []
-        for n in sizes:
+        for n in _shown(sizes):
             ratio = theirs[n]["seconds"] / ours[n]["seconds"]
             told = f"{mark(theirs[n])} {told_seconds(theirs[n]['seconds'])}".strip()
             line.append(told if tool == OURS else f"{told} ({two_digits(ratio)}×)")
-        growths = [one["growth"] for one in theirs.values() if "growth" in one]
-        in_rows = theirs[sizes[0]]["growth in rows"]
-        rows.append([tool, *line, _told_growth(in_rows), _told_growth(*growths)])
-    head = ["tool", *(f"{told_rows(n)} rows" for n in sizes), "in rows", "in permutations"]
-    return table(head, rows)
+        rows.append([tool, *line])
+    return table(["tool", *(f"{told_rows(n)} rows" for n in _shown(sizes))], rows)
 
 
-def _told_growth(growth: float = math.nan) -> str:
-    return "" if math.isnan(growth) else f"{growth:.2f}".replace("-", "−")
+def _shown(sizes: list[int]) -> list[int]:
+    """Return every second size, from the smallest to the largest: the picture has all."""
+    return sizes[::2]
 
 
 def _memory_table(found: list[Found], sizes: list[int]) -> str:
-    shown = [n for n in sizes if n >= 10**5] or sizes
+    shown = [n for n in _shown(sizes) if n >= 10**5] or sizes
     rows = []
     for tool in _names(found):
         cells = [_cells(found, tool, metric)[n] for metric in METRICS for n in shown]
