@@ -84,9 +84,9 @@ def thresholds(
         notes=(
             "The figure's curves are of one random split, so they can be compared in shape only. "
             "The AUC can be compared by number: the paper's split, too, is one of many.",
-            "The paper's pooled scheme is an approximation. The rows show at how many thresholds "
-            "our default, which exchanges labels among rows of equal outcome and is exact, comes "
-            "to the same verdict.",
+            "The paper's pooled scheme is an approximation. Our default, which exchanges labels "
+            "among rows of equal outcome and is exact, comes to the same verdict at nearly all "
+            "thresholds.",
         ),
         tables={"curves": table, "auc": aucs},
         charts={"gaps": charts.draw_gaps_by_threshold(table)},

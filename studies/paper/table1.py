@@ -53,8 +53,7 @@ _ABOUT = (
     "second it is 1 plus an exponential variable. Algorithm 1 is fairperm.correlation_test: "
     "Pearson's correlation, studentized in every permutation and compared by |S|. FairTest puts x "
     "and the errors into one pool, shuffles it and correlates the halves; it is implemented here "
-    "from that description. The table has the shares of data sets in which each test rejects at "
-    "0.05."
+    "from that description."
 )
 _NOTES = (
     "In the first example the null hypothesis is zero correlation, and it holds: a test should "
@@ -63,8 +62,6 @@ _NOTES = (
     "Errors of N(0, 1)/|x|, whose variance is 1/x², reproduce all four values of the paper's "
     "table. Errors with a standard deviation of 1/x², which are shown too, do not: in the first "
     "example FairTest then rejects almost always and Algorithm 1 about 0.03.",
-    "The un-studentized test shuffles one variable, as Algorithm 1 does, but does not divide by "
-    "the standard error: shuffling the right thing is not enough.",
 )
 
 

@@ -168,7 +168,7 @@ def test_markdown_says_the_same(tmp_path: Path) -> None:
     assert "<script>" not in page  # HTML can stand in Markdown
     assert "![" in page
     assert "](../out/table1-chart.svg)" in page
-    assert "| off | 1.0000 | 2.0000 | 1.9000 to 2.1000 | no |  |" in page
+    assert "| off | 1.0000 | 2.0000 | 1.9000 to 2.1000 | no |" in page
     assert "`make reproduce STUDY=table1 FULL=1`" in page
     assert f"fairperm {version('fairperm')}" in page
 
