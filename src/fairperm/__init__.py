@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
     from fairperm.metrics import metric_names, register_metric
-    from fairperm.monitoring.monitor import Drift, Monitor, MonitoredGap
+    from fairperm.monitoring.monitor import Monitor
+    from fairperm.monitoring.results import Drift, MonitoredGap
     from fairperm.planning.calibration import Calibration, calibrate
     from fairperm.planning.power import minimum_detectable_gap, power, sample_size
     from fairperm.planning.simulated_power import SimulatedPower, simulated_power
@@ -147,7 +148,8 @@ _HOMES = {
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
     "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",
     "metrics": "metric_names register_metric",
-    "monitoring.monitor": "Drift Monitor MonitoredGap",
+    "monitoring.monitor": "Monitor",
+    "monitoring.results": "Drift MonitoredGap",
     "planning.calibration": "Calibration calibrate",
     "planning.power": "minimum_detectable_gap power sample_size",
     "planning.simulated_power": "SimulatedPower simulated_power",

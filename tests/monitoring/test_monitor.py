@@ -173,11 +173,11 @@ ROWS = batch(np.random.default_rng(9))
         ({"margin": "0.1"}, InputTypeError, "margin must be a finite number"),
         ({"rng": -1}, InputError, "rng must be an integer"),
         ({"rng": None}, InputTypeError, "rng must be an integer"),
-        ({"groups": "ab"}, InputTypeError, "groups must be a sequence"),
-        ({"groups": ["a"]}, InputError, "at least two groups"),
-        ({"groups": ["a", "b", "a"]}, InputError, "groups must be different"),
-        ({"groups": ["a", None]}, InputTypeError, "groups must be made of text"),
-        ({"groups": ["a", "b"], "reference": "c"}, InputError, "reference must be one of"),
+        ({"known_groups": "ab"}, InputTypeError, "known_groups must be a sequence"),
+        ({"known_groups": ["a"]}, InputError, "at least two groups"),
+        ({"known_groups": ["a", "b", "a"]}, InputError, "known_groups must be different"),
+        ({"known_groups": ["a", None]}, InputTypeError, "known_groups must be made of text"),
+        ({"known_groups": ["a", "b"], "reference": "c"}, InputError, "reference must be one of"),
     ],
 )
 def test_refused_questions(changed: dict[str, Any], kind: type[Exception], message: str) -> None:
@@ -239,7 +239,7 @@ def test_other_refusals() -> None:
     ("changed", "message"),
     [
         ({"fairperm_monitor": 0}, "state must be of version 1"),
-        ({"settings": {}}, "damaged"),
+        ({"question": {}}, "damaged"),
         ({"wealth": []}, "damaged"),
         ({"wealth": [[0, "a", "b", {}]]}, "damaged"),
         ({"sums": 3}, "damaged"),
@@ -252,10 +252,15 @@ def test_refused_states(changed: dict[str, Any], message: str) -> None:
 
 
 def test_states_of_another_question_are_refused() -> None:
-    state = make(groups=["a", "b"]).state
-    expected = {"alpha": 0.05, "metrics": ["fpr", "brier"], "groups": ["b", "a"]}
+    state = make(known_groups=["a", "b"]).state
+    expected = {"alpha": 0.05, "metrics": ["fpr", "brier"], "known_groups": ["b", "a"]}
     assert Monitor.from_state(state, **expected).state == state
-    for changed in ({"alpha": 0.1}, {"metrics": ["fpr"]}, {"y_pred": "q"}, {"groups": ["a", "c"]}):
+    for changed in (
+        {"alpha": 0.1},
+        {"metrics": ["fpr"]},
+        {"y_pred": "q"},
+        {"known_groups": ["a", "c"]},
+    ):
         with pytest.raises(InputError, match="cannot be changed: begin a new one"):
             Monitor.from_state(state, **changed)
     with pytest.raises(InputError, match="an argument of the monitor"):
@@ -268,7 +273,7 @@ def test_states_of_another_question_are_refused() -> None:
         ("x", InputTypeError, "a Monitor"),
     ):
         with pytest.raises(kind, match=re.escape(text)):
-            make(groups=["a", "b"]).drift(other)  # type: ignore[arg-type]
+            make(known_groups=["a", "b"]).drift(other)  # type: ignore[arg-type]
 
 
 FAMILY = [
@@ -312,3 +317,24 @@ def test_intervals_hold_the_gap_at_all_times() -> None:
             holds &= interval is not None and interval[0] <= -1.0 <= interval[1]
         missed += not holds
     assert binomtest(missed, reps, 0.05, "greater").pvalue > 1e-3
+
+
+def test_the_path_is_drawn_and_stays_small() -> None:
+    found = make(known_groups=["a", "b<i>"])
+    for seed in range(250):
+        one = batch(np.random.default_rng(seed), n=40)
+        found.update({**one, "g": np.where(one["g"] == "a", "a", "b<i>")})
+    assert 50 <= len(found.path) < 100
+    assert found.path[-1]["batch"] == 250
+    rate = found.comparisons[0]
+    assert found.path[-1]["gaps"][0] == pytest.approx([rate.gap, *(rate.interval or ())], abs=1e-5)
+    assert len(json.dumps(found.state)) < 20_000 * 2  # two metrics of one pair
+    drawn = found.plot("false_positive_rate").to_dict()
+    assert any(layer["mark"]["type"] == "area" for layer in drawn["layer"])
+    page = found.to_html()
+    assert "b&lt;i&gt;" in page
+    assert "b<i>" not in page
+    with pytest.raises(InputError, match="metric, groups must be a comparison"):
+        found.plot("accuracy")
+    with pytest.raises(InputError, match="nothing to draw before the first batch"):
+        make(known_groups=["a", "b"]).plot()

@@ -31,6 +31,7 @@ _PRIOR_VARIANCE = 0.25  # of a block's difference
 _N_ENDS = 201
 _NEXT = 1e-4  # to a margin: an alarm is about gaps beyond
 _PART = 4  # of the blocks so far: as many share one bet
+_CHUNK_SIZE = 4096  # of differences whose logarithms are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +151,14 @@ class Wealth:
 
     def _bet(self, differences: Array) -> Wealth:
         """Return the wealth after blocks on all of which the same shares are bet."""
-        n = self.blocks + 1
-        mean = self.total / n
-        variance = (self.squares + _PRIOR_VARIANCE) / n - mean**2 * (1 - 1 / n)
-        against = np.clip(mean, self.cells.low, self.cells.high)  # the nearest gap of a cell
-        excess = mean - against
-        most = _MAX_LOSS / (1 + np.abs(against))
-        # what would have won most so far, to the second order; nothing if the mean is in the cell
-        bet = np.clip(excess / (variance + excess**2), -most, most)
+        against, bet = find_bets(
+            self.blocks, self.total, self.squares, self.cells.low, self.cells.high
+        )
         values, counts = np.unique(differences, return_counts=True)
-        won = np.log1p(bet * (values[:, None] - against))
-        path = self.log_now + counts @ won
+        path = self.log_now.copy()
+        for start in range(0, len(values), _CHUNK_SIZE):
+            chunk = slice(start, start + _CHUNK_SIZE)
+            path += counts[chunk] @ np.log1p(bet * (values[chunk, None] - against))
         return replace(
             self,
             log_now=path,
@@ -185,15 +183,36 @@ class Wealth:
     def from_dict(cls, plain: Mapping[str, Any], margin: float) -> Wealth:
         """Return the wealth that was written down."""
         first, second = (Pending(int(n), float(total)) for n, total in plain["pending"])
+        cells = Cells.make(margin)
+        now, most = (np.array(plain[name], float) for name in ("log_now", "log_most"))
+        if not now.shape == most.shape == cells.low.shape or not np.isfinite([now, most]).all():
+            raise ValueError("log_now and log_most need a number for each range of gaps")
         return cls(
-            cells=Cells.make(margin),
-            log_now=np.array(plain["log_now"], float),
-            log_most=np.array(plain["log_most"], float),
+            cells=cells,
+            log_now=now,
+            log_most=most,
             blocks=int(plain["blocks"]),
             total=float(plain["total"]),
             squares=float(plain["squares"]),
             pending=(first, second),
         )
+
+
+def find_bets(
+    blocks: int, total: Array | float, squares: Array | float, low: Array, high: Array
+) -> tuple[Array, Array]:
+    """Return the gap of each range to bet against, and the share to bet on gaps above it.
+
+    The share is negative for a bet on gaps below. It is what would have won most so far, to the
+    second order, and 0 if the mean of the earlier blocks is in the range.
+    """
+    n = blocks + 1
+    mean = total / n
+    variance = (squares + _PRIOR_VARIANCE) / n - mean**2 * (1 - 1 / n)
+    against = np.clip(mean, low, high)
+    excess = mean - against
+    most = _MAX_LOSS / (1 + np.abs(against))
+    return against, np.clip(excess / (variance + excess**2), -most, most)
 
 
 def shuffle(values: Array, rng: np.random.Generator) -> Array:

@@ -5,143 +5,43 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils import checks
 from fairperm._utils.formatting import (
     format_count,
     format_interval,
-    format_metric,
+    format_level,
     format_name,
     format_number,
     state_pvalue,
 )
 from fairperm._utils.sorting import sort_key
 from fairperm._utils.streams import BATCHES, stream
-from fairperm.data.arguments import Inputs
-from fairperm.data.columns import CountedRows, Source, as_floats, columns_of_frame
-from fairperm.data.reading import read_table
 from fairperm.errors import InputError, InputTypeError, argument, listed, shown, unknown_name
-from fairperm.metrics.definition import Metric
 from fairperm.metrics.registry import get_metric
 from fairperm.monitoring.eprocess import Wealth, shuffle
+from fairperm.monitoring.question import Question, check_same
+from fairperm.monitoring.results import Drift, MonitoredGap, Verdict
 
 if TYPE_CHECKING:
+    import os
     from typing import Self
 
+    from altair import LayerChart
     from numpy.typing import NDArray
-    from typing_extensions import TypeIs
 
     from fairperm.data.arguments import Frame
-    from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
+    Key = tuple[int, Hashable, Hashable]
 
-Verdict = Literal["disparity", "equivalent", "inconclusive"]
-
+_HEADS = ("comparison", "gap", "interval at all times", "p", "verdict", "")
 _VERSION = 1  # of the state
-_OWN_BOUNDS = {"brier_score": (0.0, 1.0), "calibration_in_the_large": (-1.0, 1.0)}
-_COLUMNS = ("y_true", "y_pred", "y_score", "sensitive_features", "count")
-_MAX_COUNTED = 10**8  # rows of a batch that are given as counts
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """What a monitor was asked, which never changes: checked, and ready for JSON."""
-
-    y_true: str | None
-    y_pred: str | None
-    y_score: str | None
-    sensitive_features: str
-    count: str | None
-    metrics: tuple[str, ...]
-    alpha: float
-    margin: float
-    bounds: tuple[float, float] | None
-    reference: Hashable
-    threshold: float | None
-    rng: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoredGap:
-    """The gap between two groups in one metric, first minus second, after the batches so far.
-
-    Attributes
-    ----------
-    metric, groups
-        What is compared.
-    rows, values
-        The rows of each group in the metric's denominator, and its value in them.
-    gap
-        The difference of the values: None if a group has no rows yet.
-    evalue
-        Today's evidence against a gap within the margin in every batch: wealth that began at 1.
-    pvalue
-        One over the largest that it has been, times the number of comparisons, and at most 1.
-    interval
-        The confidence sequence: gaps that fit all batches, if the gap is the same in all. None if
-        there is no such gap, because it changed.
-    verdict
-        "disparity" if the interval has no gap within the margin; "equivalent" if it lies within the
-        margin; else "inconclusive".
-    """
-
-    metric: str
-    groups: tuple[Hashable, Hashable]
-    rows: tuple[int, int]
-    values: tuple[float | None, float | None]
-    gap: float | None
-    evalue: float
-    pvalue: float
-    interval: tuple[float, float] | None
-    verdict: Verdict
-
-    @property
-    def name(self) -> str:
-        """What is compared, in words."""
-        first, second = map(format_name, self.groups)
-        return f"{format_metric(self.metric)}, {first} − {second}"
-
-    @property
-    def seems_changed(self) -> bool:
-        """Whether the gap of all rows does not fit all batches: then it has probably changed."""
-        if self.gap is None:
-            return False
-        return self.interval is None or not self.interval[0] <= self.gap <= self.interval[1]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return values that JSON can store."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
-    """Whether a gap differs between two monitors.
-
-    Attributes
-    ----------
-    metric, groups
-        What is compared.
-    before, now
-        The intervals of the gap in the reference monitor and in this one, both wider than their
-        own, so that together they have the level; None as in :class:`fairperm.MonitoredGap`.
-    drifted
-        Whether no gap is in both.
-    """
-
-    metric: str
-    groups: tuple[Hashable, Hashable]
-    before: tuple[float, float] | None
-    now: tuple[float, float] | None
-    drifted: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return values that JSON can store."""
-        return asdict(self)
+_MAX_POINTS = 100  # of the path: older batches are thinned out
+_LARGEST_LOG = 700.0  # JSON has no infinity
 
 
 class Monitor:
@@ -163,7 +63,7 @@ class Monitor:
     bounds : tuple of float, optional
         The lowest and highest possible value of a row, for means whose bounds are not known.
         A rate and "brier_score" have values from 0 to 1.
-    groups : sequence, optional
+    known_groups : sequence, optional
         All groups that will be monitored. By default those of the first batch.
     reference : optional
         The group that each other one is compared with. By default every two are compared.
@@ -210,51 +110,36 @@ class Monitor:
         alpha: float = 0.05,
         margin: float = 0.0,
         bounds: tuple[float, float] | None = None,
-        groups: Sequence[Hashable] | None = None,
+        known_groups: Sequence[Hashable] | None = None,
         reference: Hashable = None,
         threshold: float | None = None,
         count: str | None = None,
         rng: int = 0,
     ) -> None:
-        names = dict(
-            zip(_COLUMNS, (y_true, y_pred, y_score, sensitive_features, count), strict=True)
-        )
-        for name, given in names.items():
-            is_needed = name == "sensitive_features"
-            if not isinstance(given, str) and (is_needed or given is not None):
-                raise InputTypeError(name, "the name of a column", given)
-        self._metrics = _find_metrics(metrics)
-        self._bounds = [_find_bounds(one, bounds) for one in self._metrics]
-        has_bounds = (one.is_rate or one.name in _OWN_BOUNDS for one in self._metrics)
-        if bounds is not None and all(has_bounds):
-            raise InputError("bounds", "left out: those of all metrics are known", bounds)
-        margin = checks.number("margin", margin)
-        widest = min(high - low for low, high in self._bounds)
-        if not 0 <= margin < widest:
-            raise InputError("margin", f"a number from 0 to below {widest:g}", margin)
-        self._settings = _Settings(
+        self.question = Question.check(
             y_true=y_true,
             y_pred=y_pred,
             y_score=y_score,
             sensitive_features=sensitive_features,
             count=count,
-            metrics=tuple(one.name for one in self._metrics),
-            alpha=checks.fraction("alpha", alpha),
+            metrics=metrics,
+            alpha=alpha,
             margin=margin,
-            bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+            bounds=bounds,
             reference=reference,
-            threshold=None if threshold is None else checks.number("threshold", threshold),
-            rng=checks.integer("rng", rng, 0, 2**53),
+            threshold=threshold,
+            rng=rng,
         )
         self._groups: tuple[Hashable, ...] = ()
-        self._wealth: dict[tuple[int, Hashable, Hashable], Wealth] = {}
+        self._wealth: dict[Key, Wealth] = {}
         self._sums: dict[tuple[int, Hashable], tuple[int, float]] = {}
         self._last: int | str | None = None
         self._n_batches = 0
-        if groups is not None:
-            if isinstance(groups, str) or not isinstance(groups, Sequence):
-                raise InputTypeError("groups", "a sequence of groups", groups)
-            self._start(groups)
+        self._path: list[dict[str, Any]] = []
+        if known_groups is not None:
+            if isinstance(known_groups, str) or not isinstance(known_groups, Sequence):
+                raise InputTypeError("known_groups", "a sequence of groups", known_groups)
+            self._start(known_groups)
 
     def update(self, data: Frame, batch: int | str | None = None) -> Monitor:
         """Add a batch of rows, and return the monitor, which prints as the answer.
@@ -269,13 +154,13 @@ class Monitor:
             is one with an error; neither changes the monitor.
         """
         batch = self._check_batch(batch)
-        tables = self._read(data)
+        tables = self.question.read(data)
         found = list(dict.fromkeys(group for one in tables for group in one))
         if not self._groups:
             self._start(found)
         for group in found:
             if group not in self._groups:
-                hint = f"Name all groups when the monitor is made, as {argument('groups')}."
+                hint = f"Name all groups when the monitor is made, as {argument('known_groups')}."
                 raise unknown_name(
                     "sensitive_features", "made of monitored groups", group, self._groups, hint
                 )
@@ -293,6 +178,9 @@ class Monitor:
             self._sums[key] = n + len(one), total + math.fsum(one)
         self._last = batch
         self._n_batches += 1
+        self._path.append(self._make_point())
+        if len(self._path) >= _MAX_POINTS:
+            self._path = self._path[1::2]
         return self
 
     @property
@@ -335,7 +223,7 @@ class Monitor:
         if not self._n_batches:
             return "No batch has been counted yet."
         after = f"after {format_count(self._n_batches, 'batch', 'batches')}"
-        margin = self._settings.margin
+        margin = self.question.margin
         found = sorted(
             (one for one in self.comparisons if one.verdict == "disparity"),
             key=lambda one: one.pvalue,
@@ -350,6 +238,71 @@ class Monitor:
             return f"No gap is larger than {format_number(margin)}, {after}."
         return f"No alarm {after}; this does not show that the groups are equal."
 
+    @property
+    def path(self) -> tuple[dict[str, Any], ...]:
+        """The gaps and intervals after earlier batches, of which the older ones are thinned out."""
+        return tuple(self._path)
+
+    def plot(
+        self,
+        metric: str | None = None,
+        groups: tuple[Hashable, Hashable] | None = None,
+        *,
+        width: int = 700,
+        height: int = 220,
+        mode: str = "auto",
+    ) -> LayerChart:
+        """Draw the path of a gap with the band of its confidence sequence.
+
+        Parameters
+        ----------
+        metric, groups : optional
+            Which comparison; by default the first of those with the smallest p-value.
+        width, height : int
+            Width of the whole chart and height of the plot, in pixels.
+        mode : {"auto", "light", "dark"}
+            Colours of the page; see :func:`fairperm.plots.theme`.
+
+        Returns
+        -------
+        altair.LayerChart
+        """
+        from fairperm.plots.parts import as_layers
+
+        place = self._find_comparison(metric, groups)
+        return as_layers(self._specify_path(place, width=width, height=height, mode=mode))
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        provenance: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return a report with the path of every gap, and write it to `path` if there is one.
+
+        It is one file, which loads nothing from the network. `provenance` says how it was made, by
+        name; by default the arguments of the monitor.
+        """
+        from fairperm.report.page import Finding, findings_as_html
+
+        found = []
+        for place, one in enumerate(self.comparisons):
+            *_, changed = _cells(one)
+            text = f"{one.verdict}, {state_pvalue(one.pvalue)}. {changed}"
+            specify = partial(self._specify_path, place) if self._path else None
+            found.append(Finding(one.name, text, specify))
+        return findings_as_html(
+            path,
+            eyebrow="Gaps between groups, looked at after every batch",
+            title="Monitor",
+            summary=self.answer,
+            findings=found,
+            heads=_HEADS,
+            rows=[_cells(one) for one in self.comparisons],
+            method=self._describe_method(),
+            provenance=self.question.to_dict() if provenance is None else provenance,
+        )
+
     def drift(self, reference: Monitor) -> tuple[Drift, ...]:
         """Return for each gap whether it differs from that of another monitor.
 
@@ -361,7 +314,7 @@ class Monitor:
             raise InputTypeError("reference", "a Monitor", reference)
         alike = ("metrics", "alpha", "bounds", "reference", "threshold")
         for name in alike:
-            mine, other = (getattr(one._settings, name) for one in (self, reference))
+            mine, other = (getattr(one.question, name) for one in (self, reference))
             if mine != other:
                 raise InputError("reference", f"a monitor with {argument(name, mine)}", other)
         if self._wealth.keys() != reference._wealth.keys():
@@ -373,7 +326,7 @@ class Monitor:
             drifted = before is None or now is None or now[0] > before[1] or now[1] < before[0]
             found.append(
                 Drift(
-                    metric=self._metrics[i].name,
+                    metric=self.question.metrics[i],
                     groups=(first, second),
                     before=before,
                     now=now,
@@ -387,13 +340,11 @@ class Monitor:
         """All that the monitor knows, ready for JSON; it has no rows. See :meth:`from_state`."""
         return {
             "fairperm_monitor": _VERSION,
-            "settings": {
-                name: [*one] if isinstance(one, tuple) else one
-                for name, one in asdict(self._settings).items()
-            },
+            "question": self.question.to_dict(),
             "groups": [*self._groups],
             "batches": self._n_batches,
             "last_batch": self._last,
+            "path": self._path,
             "sums": [[i, group, n, total] for (i, group), (n, total) in self._sums.items()],
             "wealth": [
                 [i, first, second, one.to_dict()]
@@ -419,10 +370,7 @@ class Monitor:
             hint = "Another version of fairperm wrote it: begin a new monitor."
             raise InputError("state", f"of version {_VERSION}", version, hint)
         try:
-            settings = dict(state["settings"])
-            if settings["bounds"] is not None:
-                settings["bounds"] = tuple(settings["bounds"])
-            monitor = cls(**settings, groups=state["groups"] or None)
+            monitor = cls(**state["question"], known_groups=state["groups"] or None)
             wealth = {
                 (i, first, second): Wealth.from_dict(one, monitor._scaled_margin(i))
                 for i, first, second, one in state["wealth"]
@@ -431,6 +379,7 @@ class Monitor:
                 (i, group): (int(n), float(total)) for i, group, n, total in state["sums"]
             }
             monitor._n_batches, monitor._last = int(state["batches"]), state["last_batch"]
+            monitor._path = [dict(one) for one in state["path"]]
         except InputError:
             raise
         except (KeyError, TypeError, ValueError) as error:
@@ -439,7 +388,9 @@ class Monitor:
         if wealth.keys() != monitor._wealth.keys():
             raise InputError("state", "of all comparisons", [*wealth], "It is damaged.")
         monitor._wealth = wealth
-        monitor._check_expected(expected)
+        if (groups := expected.pop("known_groups", None)) is not None:
+            check_same("known_groups", tuple(sorted(groups, key=sort_key)), monitor._groups)
+        monitor.question.check_expected(expected)
         return monitor
 
     def to_dict(self) -> dict[str, Any]:
@@ -451,24 +402,17 @@ class Monitor:
             "pvalue": self.pvalue,
             "batches": self._n_batches,
             "last_batch": self._last,
-            "alpha": self._settings.alpha,
-            "margin": self._settings.margin,
+            "alpha": self.question.alpha,
+            "margin": self.question.margin,
             "comparisons": [one.to_dict() for one in self.comparisons],
         }
 
     def __repr__(self) -> str:
+        level = f"{format_level(1 - self.question.alpha)} at all times"
         rows = []
-        level = f"{100 * (1 - self._settings.alpha):g} % at all times"
         for one in self.comparisons:
-            gap = "—" if one.gap is None else format_number(one.gap, signed=True)
-            interval = (
-                "no one gap fits all batches"
-                if one.interval is None
-                else f"{level} {format_interval(one.interval, signed=True)}"
-            )
-            changed = "the gap seems to have changed" if one.seems_changed else ""
-            p = state_pvalue(one.pvalue)
-            rows.append((one.name, gap, interval, p, one.verdict, changed))
+            name, gap, interval, *others = _cells(one)
+            rows.append((name, gap, f"{level} {interval}" if one.interval else interval, *others))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -481,14 +425,14 @@ class Monitor:
         for group in groups:
             if not isinstance(group, (str, int, float)) or group != group:
                 rule = "made of text, numbers or truth values, which a state can store"
-                raise InputTypeError("groups", rule, group)
+                raise InputTypeError("known_groups", rule, group)
         distinct = sorted(set(groups), key=sort_key)
         if len(distinct) < len(groups):
-            raise InputError("groups", "different", groups)
+            raise InputError("known_groups", "different", groups)
         if len(distinct) < 2:
-            hint = f"Name all groups as {argument('groups')} if the first batch has only one."
+            hint = f"Name all groups as {argument('known_groups')} if the first batch has only one."
             raise InputError("sensitive_features", "of at least two groups", distinct, hint)
-        reference = self._settings.reference
+        reference = self.question.reference
         if reference is None:
             pairs = [*itertools.combinations(distinct, 2)]
         elif reference in distinct:
@@ -498,7 +442,7 @@ class Monitor:
         self._groups = tuple(distinct)
         self._wealth = {
             (i, *pair): Wealth.start(self._scaled_margin(i))
-            for i in range(len(self._metrics))
+            for i in range(len(self.question.metrics))
             for pair in pairs
         }
 
@@ -518,72 +462,96 @@ class Monitor:
             hint = "It has been counted; it is not counted again."
             raise InputError("batch", f"after {shown(last)}, the last one", batch, hint)
         if batch < last:  # type: ignore[operator]
-            hint = "Texts are compared from left to right: write dates as 2026-03-01."
+            hint = ""
+            if isinstance(batch, str):
+                hint = "Texts are compared from left to right: write dates as 2026-03-01."
             raise InputError("batch", f"after {shown(last)}, the last one", batch, hint)
         return batch
-
-    def _read(self, data: object) -> list[dict[Hashable, Array]]:
-        """Return for each metric the values of each group, scaled to be from 0 to 1."""
-        settings = self._settings
-        columns = columns_of_frame("data", data)
-        count = None if settings.count is None else _read_counts(columns, settings.count)
-        source = Source(CountedRows(columns=columns, count=count))
-        tables = []
-        for i, metric in enumerate(self._metrics):
-            makes = metric.kind.makes_predictions and settings.y_pred is None
-            uses_score = makes or "y_score" in metric.columns
-            inputs = Inputs(
-                y_true=settings.y_true if "y_true" in metric.columns else None,
-                y_pred=None if uses_score else settings.y_pred,
-                y_score=settings.y_score if uses_score else None,
-                sensitive_features=settings.sensitive_features,
-                threshold=settings.threshold if makes else None,
-                data=source.rows,
-                must_keep="Rows count once their labels are known: leave them out until then.",
-            )
-            table = read_table(inputs, metric, source)
-            totals = metric.checked_matrix(table.columns)
-            low, high = self._bounds[i]
-            by_group: dict[Hashable, Array] = {}
-            for code, group in enumerate(table.groups):
-                mine = (table.group == code) & (totals[:, 1] > 0)
-                values = totals[mine, 0]
-                outside = values[(values < low) | (values > high)]
-                if outside.size:
-                    rule = f"such that each row of {metric.name} is from {low:g} to {high:g}"
-                    raise InputError("data", rule, float(outside[0]))
-                by_group[group] = np.repeat((values - low) / (high - low), table.count[mine])
-            tables.append(by_group)
-        return tables
 
     def _stream(self, metric: int, group: Hashable) -> np.random.Generator:
         """Return the random stream that shuffles the rows of a group in this batch."""
         number = metric * len(self._groups) + self._groups.index(group)
-        block = self._n_batches * len(self._groups) * len(self._metrics) + number
-        return stream(self._settings.rng, BATCHES, block)
+        block = self._n_batches * len(self._groups) * len(self.question.metrics) + number
+        return stream(self.question.rng, BATCHES, block)
+
+    def _make_point(self) -> dict[str, Any]:
+        """Return where all gaps and their intervals are now, rounded: it is only for charts."""
+        found = ((one.gap, *(one.interval or (None, None))) for one in self.comparisons)
+        gaps = [[None if end is None else round(end, 5) for end in one] for one in found]
+        return {"batch": self._last, "gaps": gaps}
+
+    def _specify_path(self, place: int, **look: Any) -> dict[str, Any]:
+        """Return the chart of the path of a comparison."""
+        from fairperm.plots.period_chart import specify_gap_over_time
+
+        if not self._path:
+            raise InputError("There is nothing to draw before the first batch.")
+        one = self.comparisons[place]
+        points = [(point["batch"], *point["gaps"][place]) for point in self._path]
+        return specify_gap_over_time(
+            *map(list, zip(*points, strict=True)),
+            metric=one.metric,
+            groups=(format_name(one.groups[0]), format_name(one.groups[1])),
+            margin=self.question.margin,
+            at_all_times=True,
+            confidence_level=1 - self.question.alpha,
+            **look,
+        )
+
+    def _describe_method(self) -> list[str]:
+        """Return how the gaps are tested, for a report."""
+        alpha = f"{self.question.alpha:g}"
+        margin = self.question.margin
+        beyond = f"beyond the margin of {margin:g}" if margin else "between equal groups"
+        return [
+            f"The probability that a gap is ever falsely reported {beyond} is at most {alpha}, "
+            f"over {format_count(len(self._wealth), 'comparison')} together (Bonferroni), however "
+            "often one looks and whenever one stops.",
+            "A band has every gap that fits all batches so far. If the gap is the same in all of "
+            "them, the band always has it, with the probability that the chart states. If it "
+            "changed, the band is not that of today’s gap.",
+            "The line is the gap of all rows so far. Of older batches only some are drawn.",
+            "Each batch is split at random into blocks with rows of both groups, and a bet on the "
+            "difference of their means is placed before a block is seen (Waudby-Smith and Ramdas, "
+            "2024; Chugg et al., 2023).",
+            "Rows must be independent. If how late a label arrives depends on the outcome, and not "
+            "in both groups alike, nothing is guaranteed.",
+        ]
+
+    def _find_comparison(self, metric: str | None, groups: tuple[Hashable, Hashable] | None) -> int:
+        """Return the place of a comparison: the clearest of those that fit."""
+        name = None if metric is None else get_metric(metric).name
+        fitting = [
+            (one.pvalue, place)
+            for place, one in enumerate(self.comparisons)
+            if name in (None, one.metric) and groups in (None, one.groups)
+        ]
+        if not fitting:
+            known = [one.name for one in self.comparisons]
+            raise unknown_name("metric, groups", "a comparison", (metric, groups), known)
+        return min(fitting)[1]
 
     def _scaled_margin(self, i: int) -> float:
-        low, high = self._bounds[i]
-        return self._settings.margin / (high - low)
+        return self.question.margin / self.question.scale(i)
 
     @property
     def _level(self) -> float:
         """Each comparison's part of alpha (Bonferroni): wealth, interval and alarm then agree."""
-        return self._settings.alpha / len(self._wealth)
+        return self.question.alpha / len(self._wealth)
 
     def _interval(
         self, i: int, first: Hashable, second: Hashable, shares: int = 1
     ) -> tuple[float, float] | None:
         """Return the interval of a gap at its part of the level."""
         found = self._wealth[i, first, second].interval(self._level / shares)
-        low, high = self._bounds[i]
-        return None if found is None else (found[0] * (high - low), found[1] * (high - low))
+        scale = self.question.scale(i)
+        return None if found is None else (found[0] * scale, found[1] * scale)
 
     def _compare(self, i: int, first: Hashable, second: Hashable) -> MonitoredGap:
         wealth = self._wealth[i, first, second]
-        low, high = self._bounds[i]
+        (low, _), scale = self.question.found_bounds[i], self.question.scale(i)
         sums = [self._sums.get((i, group), (0, 0.0)) for group in (first, second)]
-        values = [low + (high - low) * total / n if n else None for n, total in sums]
+        values = [low + scale * total / n if n else None for n, total in sums]
         gap = None if None in values else values[0] - values[1]  # type: ignore[operator]
         scaled, margin = wealth.interval(self._level), self._scaled_margin(i)
         verdict: Verdict = "inconclusive"
@@ -592,90 +560,26 @@ class Monitor:
         elif margin > 0 and scaled and -margin <= scaled[0] and scaled[1] <= margin:
             verdict = "equivalent"
         return MonitoredGap(
-            metric=self._metrics[i].name,
+            metric=self.question.metrics[i],
             groups=(first, second),
             rows=(sums[0][0], sums[1][0]),
             values=(values[0], values[1]),
             gap=gap,
-            evalue=_exp(wealth.log_evalue),
+            evalue=math.exp(min(wealth.log_evalue, _LARGEST_LOG)),
             pvalue=min(1.0, len(self._wealth) * math.exp(-max(wealth.log_most_evalue, 0.0))),
             interval=self._interval(i, first, second),
             verdict=verdict,
         )
 
-    def _check_expected(self, expected: Mapping[str, Any]) -> None:
-        """Raise InputError for arguments that the state was not made with."""
-        names = {one.name for one in fields(_Settings)}
-        for name, given in expected.items():
-            if name not in names | {"groups"}:
-                raise unknown_name("expected", "an argument of the monitor", name, names)
-            kept = self._groups if name == "groups" else getattr(self._settings, name)
-            if name == "metrics":
-                given = tuple(one.name for one in _find_metrics(given))
-            elif name == "groups":
-                given = tuple(sorted(given, key=sort_key))
-            elif isinstance(given, list):
-                given = tuple(given)
-            if given != kept:
-                hint = "The question of a monitor cannot be changed: begin a new one."
-                raise InputError(name, f"{shown(kept)}, as in the state", given, hint)
 
-
-def _is_mean(metric: AnyMetric) -> TypeIs[Metric]:
-    """Whether it is a rate, or the mean of one value for each row that counts."""
-    if not isinstance(metric, Metric) or metric.compares_models:
-        return False
-    return metric.is_rate or (
-        len(metric.contributions) == 2 and next(iter(metric.contributions)) == "total"
+def _cells(one: MonitoredGap) -> tuple[str, str, str, str, str, str]:
+    """Return what a table says of a comparison."""
+    interval = format_interval(one.interval, signed=True) if one.interval else ""
+    return (
+        one.name,
+        "—" if one.gap is None else format_number(one.gap, signed=True),
+        interval or "no one gap fits all batches",
+        state_pvalue(one.pvalue),
+        one.verdict,
+        "the gap seems to have changed" if one.seems_changed else "",
     )
-
-
-def _find_metrics(given: object) -> tuple[Metric, ...]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-        raise InputTypeError("metrics", "a list of names", given)
-    found: list[Metric] = []
-    for name in given:
-        metric = get_metric(name)
-        if not _is_mean(metric):
-            rule = "rates with one denominator or means of one value for each row"
-            hint = "Other metrics can be tested with permutation_test, looked at once."
-            if metric.name == "f1_score":
-                hint = "jaccard_score asks the same: it is f1 / (2 − f1)."
-            raise InputError("metrics", rule, name, hint)
-        found.append(metric)
-    names = [one.name for one in found]
-    if len(set(names)) < len(names):
-        raise InputError("metrics", "different", given)
-    return tuple(found)
-
-
-def _find_bounds(metric: Metric, given: object) -> tuple[float, float]:
-    """Return the lowest and highest value of a row."""
-    if metric.is_rate:
-        return 0.0, 1.0
-    if metric.name in _OWN_BOUNDS:
-        return _OWN_BOUNDS[metric.name]
-    rule = "the lowest and the highest possible value of a row"
-    if given is None:
-        raise InputTypeError("bounds", f"given for {metric.name}: {rule}", None)
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
-        raise InputTypeError("bounds", rule, given)
-    low, high = (checks.number("bounds", one) for one in given)
-    if low >= high:
-        raise InputError("bounds", f"{rule}, in this order", given)
-    return low, high
-
-
-def _read_counts(columns: Mapping[Any, Any], name: str) -> NDArray[np.int64]:
-    if name not in columns:
-        raise unknown_name("count", "a column of the data", name, columns)
-    counts = as_floats("count", columns[name])
-    bad = counts[~((counts >= 0) & (counts % 1 == 0) & (counts <= _MAX_COUNTED))]
-    if bad.size:
-        raise InputError("count", "made of whole numbers from 0 on", float(bad[0]))
-    return counts.astype(np.int64)
-
-
-def _exp(log: float) -> float:
-    """Return e to a power, or the largest number that there is: JSON has no infinity."""
-    return math.exp(min(log, 700.0))

@@ -54,6 +54,8 @@ def gap_over_time(
     metric: str = "",
     groups: tuple[object, object] | None = None,
     absolute: bool = False,
+    margin: float = 0.0,
+    at_all_times: bool = False,
     confidence_level: float = 0.95,
     alpha: float = 0.05,
     title: str | None = None,
@@ -79,6 +81,10 @@ def gap_over_time(
         The two groups: gaps are the first minus the second.
     absolute : bool
         Whether gaps have no sign, as those of a joint metric.
+    margin : float
+        The largest gap that does not matter, drawn as two more lines.
+    at_all_times : bool
+        Whether the intervals are those of a :class:`fairperm.Monitor`, drawn as a band.
     confidence_level : float
         Level of the intervals.
     alpha : float
@@ -99,6 +105,50 @@ def gap_over_time(
     >>> from fairperm import plots
     >>> chart = plots.gap_over_time([2023, 2024], [0.05, 0.01], [0.02, -0.02], [0.08, 0.04])
     """
+    return as_layers(
+        specify_gap_over_time(
+            periods,
+            gap,
+            lower,
+            upper,
+            pvalues=pvalues,
+            against=against,
+            metric=metric,
+            groups=groups,
+            absolute=absolute,
+            margin=margin,
+            at_all_times=at_all_times,
+            confidence_level=confidence_level,
+            alpha=alpha,
+            title=title,
+            width=width,
+            height=height,
+            mode=mode,
+        )
+    )
+
+
+def specify_gap_over_time(
+    periods: Sequence[Hashable],
+    gap: Numbers,
+    lower: Numbers,
+    upper: Numbers,
+    *,
+    pvalues: Numbers | None = None,
+    against: str = "previous",
+    metric: str = "",
+    groups: tuple[object, object] | None = None,
+    absolute: bool = False,
+    margin: float = 0.0,
+    at_all_times: bool = False,
+    confidence_level: float = 0.95,
+    alpha: float = 0.05,
+    title: str | None = None,
+    width: int = 700,
+    height: int = 220,
+    mode: str = "auto",
+) -> Spec:
+    """Return the specification of :func:`gap_over_time`."""
     choice("against", against, ("previous", "first"))
     p = [None] * len(periods) if pvalues is None else list(pvalues)
     columns = (list(gap), list(lower), list(upper), p)
@@ -110,6 +160,7 @@ def gap_over_time(
         for place, (name, *numbers) in enumerate(zip(periods, *columns, strict=True))
     ]
     room = fit_plot(width)
+    zeros = [{"gap": one} for one in dict.fromkeys((0.0, margin, -margin))]
     ends = [abs(row[key]) for row in rows for key in ("gap", "low", "high") if row[key] is not None]
     reach = _AXIS_PADDING * max(ends, default=0.0) or 1.0
     x_axis = {"title": None, "grid": False, "labels": False, "values": [row["at"] for row in rows]}
@@ -120,11 +171,13 @@ def gap_over_time(
     point = {"x": x, "y": number("gap", **y), "tooltip": tooltip(_TIPS)}
     span = {"x": x, "y": number("low", **y), "y2": {"field": "high"}}
     below = {"x": x, "y": pixels(height + _NAME_BELOW), "text": text("name")}
-    look: Spec = {"size": 90, "filled": True, "opacity": 1}
+    look: Spec = {"size": 12 if at_all_times else 90, "filled": True, "opacity": 1}
     layers = [
-        draw_rows([{"gap": 0.0}], "rule", {"y": number("gap", **y)}, style="fp-zero"),
+        draw_rows(zeros, "rule", {"y": number("gap", **y)}, style="fp-zero"),
         draw_rows(rows, "line", {"x": x, "y": number("gap", **y)}, style="fp-target"),
-        draw_rows(rows, "rule", span, style="fp-line"),
+        draw_rows(rows, "area", span, style="fp-wide")
+        if at_all_times
+        else draw_rows(rows, "rule", span, style="fp-line"),
         draw_rows(
             [row for row in rows if not row["moved"]], "point", point, style="fp-point", **look
         ),
@@ -141,14 +194,15 @@ def gap_over_time(
     of = f" in {format_metric(metric)}" if metric else ""
     between = name_of_gap(*groups, 40, absolute=absolute) if groups else ""
     level = format_level(confidence_level)
+    which = "band at all times" if at_all_times else "intervals of each period by itself"
     marked = f"Diamonds: the gap changed from the {against} period (p at most {alpha:g})."
     head = head_chart(
         mode,
         title or f"The gap{of} over time",
-        f"{between}{', ' if between else ''}{level} intervals of each period by itself.",
+        f"{between}{', ' if between else ''}{level} {which}.",
         marked if any(row["moved"] for row in rows) else "",
     )
-    return as_layers({"layer": layers, **head, "width": room, "height": height})
+    return {"layer": layers, **head, "width": room, "height": height}
 
 
 def _describe(

@@ -107,6 +107,11 @@ def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
     return _draw_chart("forest", summary, specify, _FOREST_WIDTHS, is_elastic=False)
 
 
+def draw_finding(key: str, summary: str, specify: Callable[..., Spec]) -> Chart:
+    """Return a chart of gaps over time."""
+    return _draw_chart(key, summary, specify, is_elastic=False)
+
+
 def _draw_chart(
     key: str,
     summary: str,

@@ -31,7 +31,7 @@ from fairperm.report.view import AuditView
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -189,6 +189,61 @@ def subgroups_as_html(
             {
                 "configs": charts.make_themes(),
                 "charts": {one.key: one.specs for one in (chart,) if one},
+            }
+        ),
+    )
+    if path is not None:
+        write_whole(path, page)
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A part of a page: a heading, a sentence, and what specifies its chart in a width."""
+
+    title: str
+    text: str
+    specify: Callable[..., dict[str, Any]] | None
+
+
+def findings_as_html(
+    path: str | os.PathLike[str] | None,
+    *,
+    eyebrow: str,
+    title: str,
+    summary: str,
+    findings: Sequence[Finding],
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    method: Sequence[str],
+    provenance: Mapping[str, object],
+) -> str:
+    """Return a report of gaps over time, and write it to `path` if there is one."""
+    from fairperm.report import charts
+
+    drawn = {
+        i: charts.draw_finding(f"finding-{i}", one.text, one.specify)
+        for i, one in enumerate(findings)
+        if one.specify
+    }
+    scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
+    page = _render(
+        "findings.html.jinja",
+        eyebrow=eyebrow,
+        title=title,
+        written=datetime.now(UTC).date().isoformat(),
+        summary=summary,
+        findings=[(one.title, one.text, drawn.get(i)) for i, one in enumerate(findings)],
+        heads=heads,
+        rows=rows,
+        method=method,
+        settings={name: str(one) for name, one in provenance.items()},
+        policy=_write_policy(scripts),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        charts=charts.inline_json(
+            {
+                "configs": charts.make_themes(),
+                "charts": {one.key: one.specs for one in drawn.values()},
             }
         ),
     )
