@@ -8,11 +8,19 @@ import stat
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fairperm.errors import InputError, shown
 
-__all__ = ["check_target", "read_limited", "read_toml", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # Windows, whose files have other locks
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["check_target", "hold_lock", "read_limited", "read_toml", "write_whole"]
 
 _MAX_SETTINGS = 1 << 20  # bytes
 
@@ -54,6 +62,35 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     except OSError as error:
         raise InputError(_describe_failure(target, error)) from error
     return target
+
+
+@contextlib.contextmanager
+def hold_lock(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let only one process at a time work on a file; others wait.
+
+    The lock is on ``NAME.lock`` beside it, which stays: the file itself is replaced. It ends with
+    the process, however that ends.
+    """
+    target = check_target(path)
+    beside = target.with_name(f"{target.name}.lock")
+    try:
+        with beside.open("ab") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            else:
+                _lock_on_windows(file)
+            yield
+    except OSError as error:
+        raise InputError(_describe_failure(beside, error)) from error
+
+
+def _lock_on_windows(file: BinaryIO) -> None:
+    import msvcrt
+
+    while True:
+        with contextlib.suppress(OSError):  # it gives up after ten seconds
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+            return
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

@@ -84,7 +84,7 @@ _INTEGER, _NUMBER = _Number(int, "a whole number"), _Number(float, "a number")
 ARGUMENTS = ("files", "file", "names")  # which have no name on the command line
 _KINDS = {  # by what stands for the value in the help
     **dict.fromkeys(("N", "ROWS", "LINES"), _INTEGER),
-    **dict.fromkeys(("NUMBER", "LEVEL", "SHARE"), _NUMBER),
+    **dict.fromkeys(("NUMBER", "LEVEL", "SHARE", "LOW HIGH"), _NUMBER),
     **dict.fromkeys(("FILE", "PATH"), _Text(_complete_file)),
     "METRIC": _Text(_complete_metric),
 }
@@ -176,6 +176,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         ),
         Option("prediction", "COLUMN", "Predictions of the model.", "y_pred"),
         Option("score", "COLUMN", "Scores of the model.", "y_score", convert=values.find_score),
+        Option("score@monitor", "COLUMN", "Scores of the model.", "y_score"),
         Option("score@lists", "COLUMN", "Scores, by which a list is sorted."),
         Option(
             "selected",
@@ -278,6 +279,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         ),
         Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
         Option("count", "COLUMN", "In a table of counts, how many applicants a row stands for."),
+        Option("count@monitor", "COLUMN", "In a table of counts, how many rows a row stands for."),
         Option(
             "missing",
             "error|drop|group",
@@ -322,6 +324,14 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "METRIC…",
             f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}.",
         ),
+        Option(
+            "metric@monitor",
+            "METRIC…",
+            "A rate with one denominator, such as fpr, or a mean of values with --bounds.",
+            "metrics",
+            convert=values.as_list,
+        ),
+        Option("bounds", "LOW HIGH", "Lowest and highest possible value of a row, for means."),
         Option("metric@one", "METRIC", "Metric; `fairperm metrics` lists them."),
         Option(
             "distance",
@@ -378,6 +388,18 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             convert=lambda value, given, data: data.find_value(given["group"], value),
         ),
         Option(
+            "known_group",
+            "GROUP…",
+            "Group that will be monitored. Default: all groups of the first batch.",
+            "known_groups",
+            convert=values.as_list,
+        ),
+        Option(
+            "reference@monitor",
+            "GROUP",
+            "Group to compare the others with. Default: every two groups are compared.",
+        ),
+        Option(
             "intersections",
             "",
             "Compare the combinations of all --group columns, too.",
@@ -409,6 +431,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Smallest acceptable ratio of two groups' values; 0.8 is the four-fifths rule.",
             convert=values.by_name("--ratio"),
         ),
+        Option("margin@monitor", "NUMBER", "Largest gap that does not matter.", default=0.0),
         Option("margin@one", "NUMBER", "Test whether the gap is smaller than this.", None),
         Option(
             "ratio@one",
@@ -502,6 +525,12 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option("resamples@sweep", "N", "Random permutations.", "n_resamples", default=9999),
         Option("bootstraps", "N", "Samples for bootstrap variances.", "n_bootstrap", default=500),
         Option("seed", "N", "The same seed gives the same numbers.", "rng"),
+        Option(
+            "alpha@monitor",
+            "LEVEL",
+            "Probability of any false alarm, ever, over all metrics and groups.",
+            default=0.05,
+        ),
         Option("jobs", "N", "Threads; -1 for all cores.", "n_jobs"),
     ),
     "Assumptions": (
@@ -545,6 +574,20 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "TEXT…",
             "Text that means a missing value in a CSV file. Default: empty, NA, N/A, NaN, null, "
             "None.",
+        ),
+    ),
+    "State": (
+        Option(
+            "state",
+            "PATH",
+            "File that keeps what is known between batches; it has no rows. The first batch "
+            "makes it.",
+        ),
+        Option(
+            "batch",
+            "ID",
+            "Name of the batch, which must be after the last one: a whole number, or text such as "
+            "2026-03-01. The last one again is not counted again.",
         ),
     ),
     "Report": (
@@ -597,6 +640,12 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "ratio is below it, shown or not).",
             choices=("below", "estimate"),
         ),
+        Option(
+            "fail_on@monitor",
+            "VERDICT…",
+            "Exit with code 1 for disparity (an alarm) or inconclusive.",
+            choices=("disparity", "inconclusive"),
+        ),
         Option("show_small", "", "Show each comparison that is too small for a verdict, too."),
         Option("quiet", "", "Print no table and no progress."),
         Option(
@@ -610,7 +659,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
 }
 
 OPTIONS = {one.key: one for options in TOPICS.values() for one in options}
-_NO_ARGUMENTS = ("Assumptions", "Files", "Report", "Output")  # topics
+_NO_ARGUMENTS = ("Assumptions", "Files", "State", "Report", "Output")  # topics
 
 
 def find_options(keys: str) -> list[Option]:
@@ -620,7 +669,15 @@ def find_options(keys: str) -> list[Option]:
 
 def as_arguments(options: Iterable[Option], given: Mapping[str, Any], data: Any) -> dict[str, Any]:
     """Return the arguments of the library that the options of a command set."""
-    found: dict[str, Any] = {"data": data.data, "progress": False if given["quiet"] else None}
+    shared = {"data": data.data, "progress": False if given["quiet"] else None}
+    return shared | convert_values(options, given, data)
+
+
+def convert_values(
+    options: Iterable[Option], given: Mapping[str, Any], data: Any
+) -> dict[str, Any]:
+    """Return the arguments that these options set, without those that every command has."""
+    found: dict[str, Any] = {}
     for one in options:
         if one.argument is not None and one.topic not in _NO_ARGUMENTS:
             value = given[one.name]

@@ -177,8 +177,8 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
     printed = [name for name, path in outputs.items() if str(path) == "-"]
     if len(printed) > 1:
         raise InputError(f"only one of {' and '.join(printed)} can be '-', standard output.")
-    if "--report" in printed:
-        raise InputError("--report must be the name of a file; only text can go to '-'.")
+    for name in {"--report", "--state"} & {*printed}:
+        raise InputError(f"{name} must be the name of a file; only text can go to '-'.")
     names = [str(path) for path in outputs.values() if path is not None and str(path) != "-"]
     seen: set[object] = set()
     for name in names:

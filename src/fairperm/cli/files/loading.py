@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 20
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
-_OUTPUTS = ("report", "json", "csv", "markdown")
+_OUTPUTS = ("report", "json", "csv", "markdown", "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +256,7 @@ def read_columns(
         matched=params.get("matched"),
         period=params.get("period"),
         weight=params.get("weight"),
+        count=params.get("count"),
         needs_rows=rows or not can_count or moves_together,
         stays_in_files=params.get("score_bins") is not None,
         may_be_binned=not has_other_tests
