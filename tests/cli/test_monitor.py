@@ -90,7 +90,7 @@ def test_a_gate_that_cannot_be_evaluated_is_an_error(here: Here) -> None:
     [
         ("one", 5, (), "--batch must be after 6, the last one; got 5"),
         ("one", "x", (), "--batch must be like those before"),
-        ("none", 7, (), "none.csv"),
+        ("none", 7, (), "FILE must be a file that exists"),
         ("one", 7, ("--metric", "tpr"), "--metric must be"),
         ("one", 7, ("--alpha", 0.1), "--alpha must be 0.05, as in the state; got 0.1"),
         ("one", 7, ("--label", "g"), "--label must be 'y', as in the state"),
