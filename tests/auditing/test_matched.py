@@ -74,7 +74,7 @@ def test_groups_of_few_sets_are_not_judged() -> None:
     assert (
         reasons["a", "c"] == "'a' has only 108 sets and 'c' has only 108 sets; the minimum is 110."
     )
-    assert "rests on fewer than 110 matched sets." in repr(found)
+    assert "Groups with fewer than 110 matched sets get no verdict." in repr(found)
     by_rows = run_audit(min_group_size=217, metrics="selection_rate", group_size_by="rows")
     assert [row.verdict == "too small" for row in by_rows] == [False, True, True]
 

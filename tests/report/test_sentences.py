@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("report")
 def asked(html: str) -> str:
     """Return the definitions in "What was asked"."""
     text = Page(html).text
-    return text[text.index("alone explains?") : text.index("A group is not judged")]
+    return text[text.index("alone explains?") : text.index("Groups with fewer than")]
 
 
 def test_what_is_positive_is_described() -> None:
@@ -133,7 +133,7 @@ def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     page = read_small_audit(monkeypatch, sample_weight="w", min_group_size=30)
     assert "Rows count by their weights (w): values of metrics are weighted." in page.text
     assert "– weighted share of positives predicted negative" in page.text
-    assert "rests on fewer than 30 effective rows of the group." in page.text
+    assert "Groups with fewer than 30 effective relevant rows get no verdict." in page.text
     assert "weighted, 16 of 40 rows" in page.text
     assert "240 of 240 rows used, 0 left out for missing values." in page.text
     assert not re.search(r"\d,\d{3}[.,\d]* of \d", page.text)
@@ -153,7 +153,7 @@ def test_clusters_are_what_is_exchanged_and_counted(monkeypatch: pytest.MonkeyPa
     assert [tag.text for tag in page.all("th") if tag.text in {"Group", "Clusters", "Rows"}] == [
         *("Group", "Clusters", "Rows")
     ]
-    assert "rests on fewer than 10 effective clusters of the group." in page.text
+    assert "Groups with fewer than 10 effective relevant clusters get no verdict." in page.text
 
 
 def test_numbers_and_joint_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

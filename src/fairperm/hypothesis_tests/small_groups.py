@@ -451,7 +451,7 @@ def _count_placements(
     own size, is squared and added up over both labels: it is about (AUC/m)² + (AUC/n)² for plain
     rows, of which m are positive and n negative.
 
-    A row or cluster with most of its label's weight makes the AUC, and so has hardly an influence.
+    A row or cluster with most of its label's weight makes the AUC, and so has almost no influence.
     With weights or clusters the effective number is therefore at most Kish's number k of positives,
     and of negatives; in strata with shares s, at most (Σv)²/Σ(v²/k), where v = s²/k.
     """

@@ -150,7 +150,7 @@ def null_distribution(
     is_doubled = alternative == "two-sided"
     rule = "p is twice that" if is_doubled else ""
     if is_doubled and probabilities is None:
-        rule += ", the sample counted as one more"
+        rule += ", counting the observed data"
     undrawn = "undefined" if np.isnan(observed) else "infinite"
     head = head_chart(
         mode,

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 _MEANINGS = {
-    "closed": "shown to be smaller in size, and now to be within the margin",
-    "narrowed": "shown to be smaller in size",
+    "closed": "the absolute gap fell significantly, and is now shown to be within the margin",
+    "narrowed": "the absolute gap fell significantly",
     "unchanged within margin": "shown to change by less than the margin",
-    "widened": "shown to be larger in size",
+    "widened": "the absolute gap rose significantly",
     "changed": "changed by more than chance explains; whether it is smaller or larger is undecided",
     "inconclusive": "not decided; chance could explain the change",
     "too small": "not judged: too few rows, or the metric has no value",

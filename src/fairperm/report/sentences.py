@@ -1,6 +1,6 @@
 """The words of a report: the question, the findings, and how the audit was done.
 
-Names from data are escaped, and keep their direction of writing to themselves.
+Names from data are escaped and bidi-isolated.
 """
 
 from __future__ import annotations
@@ -683,7 +683,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
 
 
 def _leave_out_references(notes: Iterable[str]) -> list[str]:
-    """Return the notes but those on where notes of comparisons are: the page has all of them."""
+    """Drop notes that only point to other notes: the page has all of them."""
     return [one for one in notes if not any(place in one for place in PLACES_OF_NOTES)]
 
 

@@ -221,18 +221,18 @@ def state_threshold(audit: AuditData) -> Iterator[str]:
 
 
 def state_min_group_size(audit: AuditData) -> str:
-    """Return which groups are not judged."""
+    """Return which groups get no verdict."""
     least = f"fewer than {audit.min_group_size:,}"
     if audit.group_size_by == "rows":
-        return f"Groups of {least} {audit.units} are not judged."
-    units = f"of its {audit.units}"
+        return f"Groups with {least} {audit.units} get no verdict."
+    units = f"relevant {audit.units}"
     if audit.units == "items":
         both = "clusters of queries" if audit.is_clustered else "queries"
         units = f"{'effective ' if audit.is_clustered else ''}{both} with items of both groups"
     elif audit.is_matched:
         units = "matched sets"
     elif audit.is_clustered:
-        units = "effective clusters of the group"
+        units = "effective relevant clusters"
     elif audit.is_weighted:
-        units = "effective rows of the group"
-    return f"A group is not judged in a metric that rests on {least} {units}."
+        units = "effective relevant rows"
+    return f"Groups with {least} {units} get no verdict."
