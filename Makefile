@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # the versions to install; CONSTRAINTS=/dev/null installs the newest
 CONSTRAINTS ?= constraints.txt
+# the optional parts that a newcomer meets; those for Spark and MLflow bring very much
+EXTRAS := app,excel,fast,files,plots
 # what is never imported need not be compiled
 PIP := --quiet --no-compile --constraint $(CONSTRAINTS)
 # and what is, only once, also where the environment says not to keep it: tests start many processes
@@ -87,7 +89,7 @@ constraints: .venv/python
 	touch $@
 
 .venv/core: .venv/python pyproject.toml $(CONSTRAINTS)
-	$(BIN)/python -m pip install $(PIP) --build-constraint $(CONSTRAINTS) --editable .
+	$(BIN)/python -m pip install $(PIP) --build-constraint $(CONSTRAINTS) --editable ".[$(EXTRAS)]"
 	touch $@
 
 .venv/dev: .venv/core

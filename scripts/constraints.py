@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+EXTRAS = "app,excel,fast,files,plots"
 GROUPS = ("dev", "bench", "peers", "docs")
 HEADER = """\
 # What CI and `make` install, and nothing else. Dependabot renews it; so does `make constraints`.
@@ -21,7 +22,17 @@ def resolve() -> list[str]:
     """Return ``name==version`` of the package's dependencies, of its groups and of its builder."""
     groups = [part for name in GROUPS for part in ("--group", name)]
     options = ("--dry-run", "--ignore-installed", "--quiet", "--report", "-")
-    command = [sys.executable, "-m", "pip", "install", *options, *groups, "pip", "hatchling", "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *options,
+        *groups,
+        "pip",
+        "hatchling",
+        f".[{EXTRAS}]",
+    ]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)  # noqa: S603
     found = (one["metadata"] for one in json.loads(done.stdout)["install"])
     pinned = (f"{one['name']}=={one['version']}" for one in found if one["name"] != "fairperm")

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
 def lowest() -> list[str]:
-    """Return ``name==version`` for each dependency of the package.
+    """Return ``name==version`` for each dependency of the package and of its extras.
 
     >>> [line for line in lowest() if line.startswith("numpy")]
     ['numpy==...']
 
     """
-    needed = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["dependencies"]
-    return [_pinned(requirement) for requirement in needed]
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    needed = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    others = (one for one in needed if not one.startswith("fairperm["))  # an extra of extras
+    return sorted({_pinned(requirement) for requirement in others})
 
 
 def _pinned(requirement: str) -> str:

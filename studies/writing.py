@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import NONE, neutralize
-from fairperm.report.charts import inline_json, vega_lite, vega_script
+from fairperm.report.charts import inline_json, vega_script
 from fairperm.report.page import make_environment
 
 if TYPE_CHECKING:
@@ -146,9 +146,8 @@ def _format_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 def _draw_chart(specification: dict[str, Any]) -> tuple[str, bytes]:
     import vl_convert
 
-    language = vega_lite()
-    svg: str = vl_convert.vegalite_to_svg(specification, language)
-    png: bytes = vl_convert.vegalite_to_png(specification, language, scale=_SCALE)
+    svg: str = vl_convert.vegalite_to_svg(specification)
+    png: bytes = vl_convert.vegalite_to_png(specification, scale=_SCALE)
     return svg, png
 
 

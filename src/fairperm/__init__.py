@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         FairpermWarning,
         InputError,
         InputTypeError,
+        MissingPartError,
         UndefinedMetricError,
     )
     from fairperm.hypothesis_tests.changes.models import compare_models
@@ -78,6 +79,7 @@ __all__ = [
     "InputTypeError",
     "ListDivergence",
     "MetricSweep",
+    "MissingPartError",
     "ModelComparisonResult",
     "Monitor",
     "MonitoredGap",
@@ -127,7 +129,10 @@ _HOMES = {
     "auditing.audit": "audit",
     "auditing.pair_sweeps": "PairSweeps sweep_pairs",
     "auditing.result": "Audit",
-    "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
+    "errors": (
+        "FairpermError FairpermWarning InputError InputTypeError MissingPartError "
+        "UndefinedMetricError"
+    ),
     "hypothesis_tests.changes.models": "compare_models",
     "hypothesis_tests.changes.periods": "compare_periods",
     "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",

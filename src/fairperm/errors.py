@@ -18,6 +18,7 @@ __all__ = [
     "FairpermWarning",
     "InputError",
     "InputTypeError",
+    "MissingPartError",
     "UndefinedMetricError",
 ]
 
@@ -72,6 +73,10 @@ class UndefinedMetricError(InputError):
 
 class InputTypeError(ArgumentError, TypeError):
     """An argument is of a kind that the question cannot be answered with."""
+
+
+class MissingPartError(FairpermError, ImportError):
+    """A package is needed that is not installed; the message has the command that installs it."""
 
 
 class FairpermWarning(UserWarning):

@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import read_toml, write_whole
+from fairperm._utils.optional import optional
 from fairperm.auditing.audit import audit
 from fairperm.data.lazy.backends import stage
 from fairperm.errors import (
@@ -112,11 +113,8 @@ def run(config: Mapping[str, Any], session: Any) -> Audit:
 
 def _open_session() -> tuple[Any, bool]:
     """Return a session, and whether it is new."""
-    try:
+    with optional("A job on Spark"):
         from pyspark.sql import SparkSession
-    except ModuleNotFoundError as error:
-        hint = "Run pip install 'fairperm[spark]', or use spark-submit."
-        raise InputError(f"pyspark must be installed. {hint}") from error
     active = SparkSession.getActiveSession()
     if active is not None:
         return active, False
@@ -199,7 +197,8 @@ def _make_output(name: str, result: Audit, source: Mapping[str, str]) -> str | b
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
     if name == "report":
         return result.to_html(provenance=source)
-    import pyarrow.parquet
+    with optional("A Parquet file"):
+        import pyarrow.parquet
 
     file = io.BytesIO()
     pyarrow.parquet.write_table(result.to_frame("pyarrow"), file)

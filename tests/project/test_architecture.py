@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import fairperm
+from fairperm._utils.optional import EXTRA_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 NOT_LOADED = (
-    *("altair", "duckdb", "jinja2", "numba", "pandas", "polars", "pyarrow", "pyspark", "rich"),
-    *("scipy", "sklearn"),
+    *EXTRA_OF,
+    *("click", "jinja2", "pandas", "polars", "rich", "scipy", "sklearn"),
 )
 
 

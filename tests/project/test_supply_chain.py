@@ -6,12 +6,20 @@ import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from scripts.constraints import EXTRAS
+
+from fairperm._utils.optional import EXTRA_OF
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+OPTIONAL = PROJECT["project"]["optional-dependencies"]
 CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8")
 
 
@@ -45,8 +53,36 @@ def required(group: str) -> list[Requirement]:
     return found
 
 
+def of_extras(names: Iterable[str]) -> list[Requirement]:
+    """Return what extras bring; other extras of the project have requirements of their own."""
+    found = [Requirement(one) for name in names for one in OPTIONAL[name]]
+    return [one for one in found if one.name != "fairperm"]
+
+
+def test_extras_are_known_by_the_modules_that_they_bring() -> None:
+    """A missing module is answered with the extra that installs it."""
+    modules = {"vl_convert": "vl-convert-python"}
+    for module, extra in EXTRA_OF.items():
+        name = canonicalize_name(modules.get(module, module))
+        assert name in {one.name for one in of_extras([extra])}, module
+    brought = {one.name for one in of_extras(OPTIONAL)}
+    known = {canonicalize_name(modules.get(one, one)) for one in EXTRA_OF}
+    assert brought == known
+    assert set(OPTIONAL) == {*EXTRA_OF.values(), "all"}
+    (every,) = map(Requirement, OPTIONAL["all"])
+    assert every.extras == {*EXTRA_OF.values()}
+
+
+def test_the_makefile_installs_what_a_newcomer_meets() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"\nEXTRAS := {EXTRAS}\n" in makefile
+    assert '--editable ".[$(EXTRAS)]"' in makefile
+    assert set(EXTRAS.split(",")) == set(OPTIONAL) - {"all", "mlflow", "spark"}
+
+
 def test_constraints_allow_what_the_project_asks_for() -> None:
     asked = [Requirement(one) for one in PROJECT["project"]["dependencies"]]
+    asked += of_extras(set(OPTIONAL) - {"mlflow"})  # which is tried in an environment of its own
     asked += [Requirement(one) for one in PROJECT["build-system"]["requires"]]
     asked += [one for group in PROJECT["dependency-groups"] for one in required(group)]
     versions = pinned()
@@ -56,6 +92,7 @@ def test_constraints_allow_what_the_project_asks_for() -> None:
 
 def test_constraints_cover_what_make_test_installs() -> None:
     todo = [*map(Requirement, PROJECT["project"]["dependencies"]), *required("dev")]
+    todo += of_extras(EXTRAS.split(","))
     seen: set[tuple[str, str]] = set()
     while todo:
         one = todo.pop()

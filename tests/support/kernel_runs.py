@@ -1,7 +1,7 @@
 """Calls that together use every kernel, and their results to the last bit.
 
-As a script it prints them, so that they can be had without Numba's compiler, too:
-``NUMBA_DISABLE_JIT=1 python tests/support/kernel_runs.py``.
+As a script it prints them, so that they can be had without Numba, too:
+``python -m tests.support.blocked numba tests.support.kernel_runs``.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import click
 
 from fairperm import cli
 from fairperm._utils.formatting import join_words
+from fairperm._utils.optional import describe_missing
 from fairperm.cli.command import Command, make_help_option, wrap_help
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
@@ -162,6 +163,8 @@ def _explain(error: Exception) -> str:
         return write_message(error)
     if isinstance(error, MemoryError):
         return "not enough memory for these data."
+    if missing := describe_missing(error, "This command"):
+        return f"{missing}."
     text = " ".join(str(error).split())
     if any(one in text for one in _NO_ADDRESSES) and (limit := _find_address_limit()):
         return (

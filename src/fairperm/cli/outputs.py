@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import check_target, write_whole
@@ -59,7 +60,10 @@ def versions() -> dict[str, str]:
     from importlib import metadata
 
     found = {"fairperm": metadata.version("fairperm"), "python": sys.version.split()[0]}
-    return found | {name: metadata.version(name) for name in _LIBRARIES}
+    for name in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):  # an optional part
+            found[name] = metadata.version(name)
+    return found
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], *, raw_names: bool = False) -> str:

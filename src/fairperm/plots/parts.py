@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 import numpy as np
 
 from fairperm._utils.checks import choice
+from fairperm._utils.optional import optional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -249,10 +250,11 @@ def wrap_parts(parts: Iterable[str], letters: int) -> list[str]:
 
 def as_layers(spec: Spec) -> LayerChart:
     """Return the specification of layers as a chart of Altair; tests check it, not every call."""
-    import altair as alt
-    from altair.utils.schemapi import debug_mode
+    with optional("A chart"):
+        import altair as alt
+        from altair.utils.schemapi import debug_mode
 
-    from fairperm.plots.notebook_charts import LayerPicture
+        from fairperm.plots.notebook_charts import LayerPicture
 
     with debug_mode(False):
         layers = [
@@ -266,10 +268,11 @@ def as_layers(spec: Spec) -> LayerChart:
 
 def as_panels(spec: Spec) -> VConcatChart:
     """Return the specification of panels, one below the other, as a chart of Altair."""
-    import altair as alt
-    from altair.utils.schemapi import debug_mode
+    with optional("A chart"):
+        import altair as alt
+        from altair.utils.schemapi import debug_mode
 
-    from fairperm.plots.notebook_charts import PanelPicture
+        from fairperm.plots.notebook_charts import PanelPicture
 
     rest = {name: one for name, one in spec.items() if name not in {"vconcat", "params"}}
     with debug_mode(False):

@@ -5,19 +5,16 @@ The script is made of Vega, Vega-Lite and Vega-Embed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from importlib.metadata import version
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
 
-from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import (
     format_count,
     format_metric,
@@ -26,8 +23,6 @@ from fairperm._utils.formatting import (
     format_pvalue,
     state_pvalue,
 )
-from fairperm.datasets.store import cache_folder
-from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.definition import Scheme
@@ -42,7 +37,6 @@ from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -57,7 +51,6 @@ _WIDTHS = (900, 340)  # in pixels; the page stretches charts that are elastic
 _FOREST_WIDTHS = (900, 640, 340)  # it is not elastic
 _SLOPE_WIDTHS = (340,)
 _NULL_WIDTHS = (900,)  # it differs in nothing but its width
-_GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,17 +341,8 @@ def _tabulate_curve(
 
 @cache
 def vega_script() -> str:
-    """Return the script; it takes more than a second to make, and is cached on disk."""
-    made_by = f"{version('vl-convert-python')}-{version('altair')}"
-    path = cache_folder() / f"vega-{made_by}.js"
-    return _read_cached(path) or _make_script(path)
-
-
-def vega_lite() -> str:
-    """Return the version of Vega-Lite that Altair writes."""
-    import altair as alt
-
-    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    """Return the script, which ``python -m scripts.vega`` puts into the package."""
+    return files("fairperm.report").joinpath("vega", "vega.js").read_text(encoding="utf-8")
 
 
 def inline_json(value: object) -> Markup:
@@ -367,29 +351,3 @@ def inline_json(value: object) -> Markup:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704
-
-
-def _read_cached(path: Path) -> str | None:
-    """Return the script in a file if it is whole: the first line is the hash of the others."""
-    try:
-        digest, _, script = path.read_text(encoding="utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return script if digest == _digest(script) else None
-
-
-def _make_script(path: Path) -> str:
-    import vl_convert
-
-    bundle = vl_convert.javascript_bundle(_GLOBALS, vega_lite())
-    script = re.sub("<(?=/script|!--)", r"\\x3c", bundle, flags=re.IGNORECASE)  # only in strings
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, f"{_digest(script)}\n{script}")
-    except (OSError, InputError):  # the cache is optional
-        pass
-    return script
-
-
-def _digest(script: str) -> str:
-    return hashlib.sha256(script.encode()).hexdigest()

@@ -19,7 +19,7 @@ import pytest
 from numba.core.caching import UserProvidedCacheLocator
 
 from fairperm._utils import progress
-from fairperm.engines.kernels import kernel as compiling
+from fairperm.engines.kernels import compiled as compiling
 from fairperm.errors import FairpermWarning
 from tests.support.commands import QUIET, as_text, sample
 

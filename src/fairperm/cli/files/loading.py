@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import choice, integer
+from fairperm._utils.optional import optional
 from fairperm._utils.progress import waiting
 from fairperm.cli.files import column_types as types
 from fairperm.cli.files.formats import (
@@ -377,7 +378,9 @@ def load(
     with_hashes: bool,
 ) -> Iterator[LoadedData]:
     """Read the wanted columns; the database is open as long as rows stay in it."""
-    import pyarrow as pa
+    with optional("Reading this file"):
+        import duckdb  # noqa: F401
+        import pyarrow as pa
 
     with ExitStack() as stack:
         folder = stack.enter_context(make_private_folder())

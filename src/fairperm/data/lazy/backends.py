@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.optional import describe_missing
 from fairperm.data.columns import as_narwhals, describe_column
 from fairperm.errors import (
     FairpermError,
@@ -74,6 +75,8 @@ def stage(doing: str, frame: nw.LazyFrame[Any] | None) -> Iterator[None]:
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from None
+        if missing := describe_missing(error, "This data frame"):
+            raise missing from error
         engine = "the engine" if frame is None else frame.implementation.value
         raise FairpermError(
             f"The rows of data could not be read: {engine} failed while {doing}: "

@@ -5,6 +5,7 @@ blocks that run at once nor the place where they run changes a result:
 
 - compiled kernels run on threads, while the caller's thread waits and can be interrupted;
 - a user's function runs in joblib's processes, or wherever joblib's active backend sends it;
+  without joblib, in the caller's thread;
 - draws so cheap that starting a thread would take longer run in the caller's thread.
 """
 
@@ -130,8 +131,10 @@ def _run_until_enough(
 
 
 def _count_workers(n_jobs: int | None) -> int:
-    from joblib import effective_n_jobs
-
+    try:
+        from joblib import effective_n_jobs
+    except ModuleNotFoundError:
+        return 1
     return int(effective_n_jobs(n_jobs))
 
 
@@ -149,8 +152,11 @@ def _run_through_joblib(
     run: Callable[[int], T], blocks: Sequence[int], n_jobs: int | None
 ) -> Generator[T]:
     """Run the blocks in joblib's active backend; yield results one by one if it can do that."""
-    from joblib import Parallel, delayed
-
+    try:
+        from joblib import Parallel, delayed
+    except ModuleNotFoundError:
+        yield from _run_here(run, blocks)
+        return
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # multiprocessing and Spark return all results at once
