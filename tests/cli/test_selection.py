@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
+from openpyxl import Workbook, load_workbook
 
 from fairperm import selection_audit
 from tests.support.commands import run, start
@@ -74,6 +76,55 @@ def test_counts_are_copies_of_rows(folder: Path) -> None:
     (folder / "n.csv").write_text("\n".join([*lines, "m,x,yes,-3"]))
     refused = run("selection", "n.csv", *groups, "--count", "n", cwd=folder)
     assert b"--count (column 'n') must be made of whole numbers" in refused.stderr
+
+
+def test_summaries_and_strata(folder: Path) -> None:
+    lines = [
+        "sex,race,hired,n",
+        *(f"{sex},{race},{k},{n}" for (sex, race), (n, k) in PEOPLE.items()),
+    ]
+    (folder / "s.csv").write_text("\n".join(lines))
+    groups = ("--group", "sex", "--group", "race", "--csv", "-")
+    given = ("--selected", "hired", "--applicants", "n")
+    summed = run("selection", "s.csv", *given, *groups, cwd=folder)
+    assert summed.stdout == run("selection", "a.csv", *HIRED, *groups, cwd=folder).stdout
+    strata = ("--group", "sex", "--control", "race", "--json", "-")
+    done = run("selection", "a.csv", *HIRED, *strata, cwd=folder)
+    expected = selection_audit(
+        "hired", sensitive_features=["sex"], control_features=["race"], pos_label="yes", data=DATA
+    )
+    assert json.loads(done.stdout)["result"] == expected.to_dict()
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_counts_of_any_file_are_copies_of_rows(folder: Path, ending: str) -> None:
+    counts = {"sex": ["m", "m", "w", "w"], "hired": [1, 0, 1, 0], "n": [114, 66, 65, 115]}
+    frame = pd.DataFrame(counts)
+    write = {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[ending]
+    write(folder / f"n.{ending}", index=False)
+    options = ("--selected", "hired", "--group", "sex", "--count", "n", "--csv", "-")
+    counted = run("selection", f"n.{ending}", *options, cwd=folder)
+    whole = ("selection", "a.csv", *HIRED, "--group", "sex", "--csv", "-")
+    assert counted.stdout == run(*whole, cwd=folder).stdout
+
+
+def test_a_title_above_the_header_is_skipped_and_a_page_and_a_workbook_written(
+    folder: Path,
+) -> None:
+    book = Workbook()
+    for row in (["Applicants 2026"], [*DATA], *ROWS):
+        book.active.append(row)
+    book.save(folder / "a.xlsx")
+    given = ("selection", "a.xlsx", *HIRED, "--group", "sex", "--group", "race", "-q")
+    assert b"--skip 1" in run(*given, cwd=folder).stderr
+    outputs = ("--report", "a.html", "--xlsx", "out.xlsx", "--from", "2025-01-01")
+    done = start(*given, "--skip", "1", *outputs, cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert "2025-01-01" in (folder / "a.html").read_text()
+    assert load_workbook(folder / "out.xlsx").sheetnames == ["About", "sex", "race", "sex × race"]
+    same = run(*given, "--skip", "1", "--xlsx", "a.xlsx", cwd=folder)
+    assert same.returncode == 2
+    assert run(*given, "--skip", "1", "--xlsx", "-", cwd=folder).returncode == 2
 
 
 @pytest.mark.parametrize(

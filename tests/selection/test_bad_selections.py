@@ -86,6 +86,24 @@ count='n', data={'hired': HIRED, 'sex': SEX} →
 count=pd.Series([1] * N, range(1, 21)), selected=pd.Series(HIRED) →
     count must be a pandas column with the index of selected; got an index that shares 19 of 20
     labels with it.
+applicants=[1] * N, count=[1] * N → count cannot be used with applicants.
+applicants=[1] * N, selected=None, score=HIRED → score cannot be used with applicants.
+applicants=[1] * N, pos_label=1 → pos_label cannot be used with applicants.
+applicants=[0, *[1] * 19] → selected must be at most applicants; got 1 of 0 in row 0. Did you swap
+applicants=[1.5] * N → applicants must be made of whole numbers from 0 on; got 1.5.
+applicants=[-1] * N → applicants must be made of whole numbers from 0 on; got -1.0.
+applicants=[2] * N, selected=[-1, *HIRED[1:]] →
+    selected must be made of whole numbers from 0 on; got -1.0.
+applicants=[2] * N, selected=['yes'] * N → TypeError: selected must be made of real numbers
+applicants=[2] * 19 → selected must be as long as applicants and
+applicants=[0] * N, selected=[0] * N → selected must have at least one row; got none.
+control_features=['a'] * 19 → control_features must be as long as selected (20 rows); got 19.
+control_features=[None, *'abcd' * 4, *'abc'] → control_features has 1 missing value (row 0 of 20).
+control_features=SEX →
+    control_features must be strata with applicants of every group of 'sex'; got none in which
+    somebody is selected.
+source=3 → TypeError: source must be text; got 3.
+end=2025 → TypeError: end must be text; got 2025.
 ignore_index=1 → TypeError: ignore_index must be True or False; got 1.
 unknown='unknown' → TypeError: unknown must be a list of names; got 'unknown'.
 unknown=3 → TypeError: unknown must be a list of names; got 3.

@@ -279,6 +279,12 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         ),
         Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
         Option("count", "COLUMN", "In a table of counts, how many applicants a row stands for."),
+        Option(
+            "applicants",
+            "COLUMN",
+            "In a summary with a row for each group, how many applied; --selected is then how many "
+            "were selected.",
+        ),
         Option("count@monitor", "COLUMN", "In a table of counts, how many rows a row stands for."),
         Option(
             "missing",
@@ -419,6 +425,10 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             default=0.02,
         ),
         Option("four_fifths", "NUMBER", "The bound of impact ratios.", default=0.8),
+        Option("source", "TEXT", "Where the data are from, for the tables."),
+        Option("from_", "DATE", "First day of the data, for the tables.", "start"),
+        Option("to", "DATE", "Last day of the data, for the tables.", "end"),
+        Option("why_excluded", "TEXT", "Why small groups are left out, for the tables."),
         Option(
             "margin",
             "[METRIC=]NUMBER…",
@@ -618,6 +628,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "",
             "Write names to CSV unchanged, even if a spreadsheet would run them as formulas.",
         ),
+        Option("xlsx", "PATH", "Write an Excel workbook, with a sheet for each table."),
         Option("markdown", "PATH", "Write the table as Markdown for a pull request; - prints it."),
         Option(
             "fail_on",

@@ -158,7 +158,7 @@ def selection_as_markdown(found: SelectionAudit, failed: Sequence[SelectionRow])
     lines = [_escape(found.answer), "", f"| {' | '.join(found.heads)} |"]
     lines += [f"|---|---|{'--:|' * (len(found.heads) - 3)}---|"]
     for row in found:
-        *cells, evidence = map(_escape, row.cells)
+        *cells, evidence = map(_escape, row.cells(in_strata=found.is_stratified))
         lines.append(f"| {' | '.join(cells)} | {evidence}{' ✗' if row in failed else ''} |")
     for note in found.footnotes:
         lines += ["", f"Note: {_escape(write_message(note))}"]
@@ -181,7 +181,7 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
     printed = [name for name, path in outputs.items() if str(path) == "-"]
     if len(printed) > 1:
         raise InputError(f"only one of {' and '.join(printed)} can be '-', standard output.")
-    for name in {"--report", "--state"} & {*printed}:
+    for name in {"--report", "--state", "--xlsx"} & {*printed}:
         raise InputError(f"{name} must be the name of a file; only text can go to '-'.")
     names = [str(path) for path in outputs.values() if path is not None and str(path) != "-"]
     seen: set[object] = set()

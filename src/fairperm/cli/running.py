@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairperm.cli.command import Command
     from fairperm.cli.files.loading import LoadedData
 
-_OUTPUTS = ("report", "json", "csv", "markdown", "state")
+_OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
 
 class Run:

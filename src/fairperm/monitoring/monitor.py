@@ -283,7 +283,7 @@ class Monitor:
         It is one file, which loads nothing from the network. `provenance` says how it was made, by
         name; by default the arguments of the monitor.
         """
-        from fairperm.report.page import Finding, findings_as_html
+        from fairperm.report.page import Finding, PageTable, findings_as_html
 
         found = []
         for place, one in enumerate(self.comparisons):
@@ -297,8 +297,7 @@ class Monitor:
             title="Monitor",
             summary=self.answer,
             findings=found,
-            heads=_HEADS,
-            rows=[_cells(one) for one in self.comparisons],
+            tables=[PageTable("", _HEADS, [_cells(one) for one in self.comparisons])],
             method=self._describe_method(),
             provenance=self.question.to_dict() if provenance is None else provenance,
         )

@@ -206,6 +206,15 @@ class Finding:
     specify: Callable[..., dict[str, Any]] | None
 
 
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """A table of a page: a heading, the heads of its columns, and its rows."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
 def findings_as_html(
     path: str | os.PathLike[str] | None,
     *,
@@ -213,12 +222,12 @@ def findings_as_html(
     title: str,
     summary: str,
     findings: Sequence[Finding],
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    tables: Sequence[PageTable],
     method: Sequence[str],
     provenance: Mapping[str, object],
+    facts: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a report of gaps over time, and write it to `path` if there is one."""
+    """Return a report of findings with tables, and write it to `path` if there is one."""
     from fairperm.report import charts
 
     drawn = {
@@ -234,8 +243,8 @@ def findings_as_html(
         written=datetime.now(UTC).date().isoformat(),
         summary=summary,
         findings=[(one.title, one.text, drawn.get(i)) for i, one in enumerate(findings)],
-        heads=heads,
-        rows=rows,
+        tables=tables,
+        facts=facts or {},
         method=method,
         settings={name: str(one) for name, one in provenance.items()},
         policy=_write_policy(scripts),

@@ -5,8 +5,10 @@ No labels are needed: a column says who was selected, or a score of which the up
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -16,14 +18,28 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE, format_count, format_level, format_name
 from fairperm._utils.sorting import sort_key
 from fairperm.data.arguments import Inputs
-from fairperm.data.columns import are_names, as_copies, columns_of_frame, library_of
+from fairperm.data.columns import (
+    CountedRows,
+    Source,
+    are_names,
+    as_copies,
+    columns_of_frame,
+    library_of,
+)
 from fairperm.data.indexes import check_indexes
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.reading import MISSING_GROUP, read_table
-from fairperm.errors import InputError, InputTypeError, argument, rename_arguments, shown
+from fairperm.errors import InputError, InputTypeError, Shown, argument, rename_arguments, shown
 from fairperm.metrics.registry import get_metric
-from fairperm.selection.impact import Evidence, Group, applicants_to_decide, compare_with_best
-from fairperm.selection.result import SelectionAudit, SelectionRow, UnknownCount
+from fairperm.selection.impact import (
+    Evidence,
+    Group,
+    applicants_to_decide,
+    compare_with_best,
+    find_best,
+)
+from fairperm.selection.result import Details, SelectionAudit, SelectionRow, UnknownCount
+from fairperm.selection.strata import StratifiedGroup, homogeneity_pvalue, weigh_strata
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -31,8 +47,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column, Columns, Frame, Label
-    from fairperm.data.columns import CountedRows
+    from fairperm.data.columns import Column as CodedColumn
     from fairperm.data.sample import Sample
+    from fairperm.selection.impact import Applicants
 
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
@@ -47,7 +64,9 @@ def selection_audit(
     *,
     score: Column | None = None,
     sensitive_features: Columns,
+    control_features: Columns | None = None,
     count: Column | None = None,
+    applicants: Column | None = None,
     data: Frame | None = None,
     threshold: float | str = MEDIAN,
     pos_label: Label = None,
@@ -56,6 +75,10 @@ def selection_audit(
     minimum_share: float = 0.02,
     four_fifths: float = 0.8,
     confidence_level: float = 0.95,
+    source: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    why_excluded: str | None = None,
     ignore_index: bool = False,
 ) -> SelectionAudit:
     """Compare how often groups are selected with the group that is selected most.
@@ -69,9 +92,14 @@ def selection_audit(
         A score of each applicant, instead: selected are those above the ``threshold``.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several, as in :func:`fairperm.audit`.
+    control_features : array-like, frame, mapping, str or list of str, optional
+        Strata, such as requisitions: rates are standardized to the strata of all applicants.
     count : array-like or str, optional
         How many applicants each row stands for, in a table of counts: whole numbers from 0 on. The
         result is that of as many copies of the row.
+    applicants : array-like or str, optional
+        How many applicants each row of a summary has, such as one row for each group: ``selected``
+        is then how many of them were selected.
     data : frame, optional
         Then the arguments above may be names of its columns.
     threshold : "median" or float, optional
@@ -90,6 +118,9 @@ def selection_audit(
         The bound of impact ratios.
     confidence_level : float, optional
         The level of the intervals, which hold for all groups of an attribute at once.
+    source, start, end, why_excluded : str, optional
+        Where the data are from, their first and last day, and why small groups are left out: for
+        the tables and the page.
     ignore_index : bool, optional
         Match rows of pandas columns by position although their indexes differ.
 
@@ -107,6 +138,9 @@ def selection_audit(
     are of equality with the best group, exact and adjusted for all pairs by Holm's method. They
     may be small where the interval still reaches 1, because an interval spends half of its error
     on its lower end.
+
+    With strata, ratios are of standardized rates, and p is exact, of equal rates in every stratum.
+    ``homogeneity_pvalue`` (Breslow and Day) is of one odds ratio in all of them.
 
     Thresholds are options, because rules change; no number here says that a rule is kept.
 
@@ -136,17 +170,22 @@ def selection_audit(
     if checks.switch("intersections", intersections) is None:
         raise InputTypeError("intersections", "True or False", intersections)
     spelled = _spell(unknown)
+    details = Details.check(source=source, start=start, end=end, why_excluded=why_excluded)
     inputs = Inputs(
         y_pred=selected,
         y_score=score,
         sensitive_features=sensitive_features,
+        control_features=control_features,
         pos_label=pos_label,
         missing="group",
         data=data,
         must_keep=_MUST_KEEP,
         ignore_index=ignore_index,
     )
-    if count is not None:
+    if applicants is not None:
+        _refuse_with_applicants(count=count, score=score, pos_label=pos_label)
+        inputs = _expand_summary(inputs, applicants)
+    elif count is not None:
         inputs = replace(inputs, data=_count_copies(inputs, count))
     with rename_arguments({"y_pred": "selected", "y_score": "score"}):
         table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
@@ -157,12 +196,17 @@ def selection_audit(
     unknowns: list[UnknownCount] = []
     notes = list(table.notes)
     for name, members, is_combined in _list_attributes(table, names, intersections=intersections):
-        groups, n_unknown = _count(table, is_selected, members, spelled)
+        found, n_unknown = _count(table, is_selected, members, spelled)
+        groups = {one: _add_up(parts) for one, parts in found.items()}
         unknowns.append(UnknownCount(name, n_unknown))
         compared = _choose_compared(name, groups, share, is_combined=is_combined)
-        made = list(_make_rows(name, groups, compared, bound, level))
+        chosen: dict[Hashable, Applicants] = {**compared}
+        if len(table.strata) > 1 and compared:
+            chosen = _stratify(name, {one: found[one] for one in compared}, is_combined=is_combined)
+            notes += _note_strata(name, chosen)
+        made = list(_make_rows(name, groups, chosen, bound, level))
         rows += made if cut is None else _add_differences(made, table, members)
-        notes += _note_left_out(name, groups, compared, n_unknown, share)
+        notes += _note_left_out(name, groups, chosen, n_unknown, share)
     return SelectionAudit(
         rows=tuple(rows),
         unknown=tuple(unknowns),
@@ -172,6 +216,8 @@ def selection_audit(
         minimum_share=share,
         four_fifths=bound,
         confidence_level=level,
+        n_strata=len(table.strata),
+        details=details,
         notes=tuple(notes),
         library=library_of(data),
     )
@@ -179,16 +225,67 @@ def selection_audit(
 
 def _count_copies(inputs: Inputs, count: object) -> CountedRows:
     """Return the data with the number of applicants that each row stands for."""
+    return as_copies(_collect(inputs, count=count), count)
+
+
+def _collect(inputs: Inputs, **counts: object) -> object:
+    """Return the data, which has few rows if they are counted, after a look at the indexes."""
     frame = lazy_frame(inputs.data)
-    data = inputs.data if frame is None else frame.collect().to_native()  # it has few rows
+    data = inputs.data if frame is None else frame.collect().to_native()
     columns = {
         "selected": inputs.y_pred,
         "score": inputs.y_score,
         "sensitive_features": inputs.sensitive_features,
-        "count": count,
+        "control_features": inputs.control_features,
     }
-    check_indexes(columns, data, inputs.ignore_index)
-    return as_copies(data, count)
+    check_indexes(columns | counts, data, inputs.ignore_index)
+    return data
+
+
+def _refuse_with_applicants(**others: object) -> None:
+    for name, given in others.items():
+        if given is not None:
+            raise InputError(f"{argument(name)} cannot be used with {argument('applicants')}.")
+
+
+def _expand_summary(inputs: Inputs, applicants: object) -> Inputs:
+    """Return inputs with two rows in place of each: those who were selected, and the others."""
+    data = _collect(inputs, applicants=applicants)
+    source = Source(data)
+    n = _read_counts(source, "applicants", applicants)
+    k = _read_counts(source, "selected", inputs.y_pred)
+    features = source.features("sensitive_features", inputs.sensitive_features)
+    controls = source.features("control_features", inputs.control_features)
+    for column in (*features, *controls):
+        if not len(n) == len(k) == len(column):
+            lengths = Shown(f"{len(k):,}, {len(n):,} and {len(column):,} rows")
+            rule = f"as long as {argument('applicants')} and {column.name}"
+            raise InputError("selected", rule, lengths)
+    if (k > n).any():
+        row = int(np.flatnonzero(k > n)[0])
+        rule = f"at most {argument('applicants')}"
+        got = Shown(f"{k[row]:,} of {n[row]:,} in row {row}")
+        raise InputError("selected", rule, got, "Did you swap both columns?")
+    return replace(
+        inputs,
+        y_pred=np.repeat([True, False], len(n)),
+        sensitive_features=[_double(one) for one in features],
+        control_features=[_double(one) for one in controls] or None,
+        data=CountedRows(columns=None, count=np.concatenate([k, n - k])),
+    )
+
+
+def _read_counts(source: Source, name: str, given: object) -> Counts:
+    with rename_arguments({"count": name}):
+        found = as_copies(source.rows.columns, given).count
+    assert found is not None  # noqa: S101
+    return found
+
+
+def _double(column: CodedColumn) -> CodedColumn:
+    if isinstance(column.values, np.ndarray):
+        return replace(column, values=np.tile(column.values, 2))
+    return replace(column, codes=np.tile(column.codes, 2))
 
 
 def _find_cut(table: Sample, threshold: object) -> float:
@@ -250,21 +347,64 @@ def _count(
     is_selected: NDArray[np.bool_],
     members: list[Hashable],
     unknown: frozenset[Hashable],
-) -> tuple[dict[Hashable, Group], int]:
-    """Return the applicants of each group, and the number of those whose group is not known."""
-    applicants = np.bincount(table.group, table.count, len(members))
-    chosen = np.bincount(table.group, table.count * is_selected, len(members))
-    groups: dict[Hashable, list[int]] = {}
+) -> tuple[dict[Hashable, tuple[Group, ...]], int]:
+    """Return the applicants of each group by stratum, and how many have no known group."""
+    shape = len(members), len(table.strata)
+    cell = table.group.astype(np.intp) * shape[1] + table.stratum
+    applicants = np.bincount(cell, table.count, math.prod(shape)).reshape(shape)
+    chosen = np.bincount(cell, table.count * is_selected, math.prod(shape)).reshape(shape)
+    groups: dict[Hashable, Counts] = {}
     n_unknown = 0
-    for member, n, k in zip(members, applicants.tolist(), chosen.tolist(), strict=True):
+    for member, n, k in zip(members, applicants, chosen, strict=True):
         if _is_unknown(member, unknown):
-            n_unknown += int(n)
+            n_unknown += int(n.sum())
             continue
-        total = groups.setdefault(member, [0, 0])
-        total[0] += int(k)
-        total[1] += int(n)
+        total = groups.setdefault(member, np.zeros((2, shape[1]), np.int64))
+        total += np.array([k, n], np.int64)
     ordered = sorted(groups, key=sort_key)
-    return {name: Group(*groups[name]) for name in ordered}, n_unknown
+    parts = {name: tuple(starmap(Group, groups[name].T.tolist())) for name in ordered}
+    return parts, n_unknown
+
+
+def _add_up(parts: Sequence[Group]) -> Group:
+    return Group(sum(one.selected for one in parts), sum(one.applicants for one in parts))
+
+
+def _stratify(
+    attribute: str, found: Mapping[Hashable, tuple[Group, ...]], *, is_combined: bool
+) -> dict[Hashable, Applicants]:
+    """Return the groups with standardized rates; none if no stratum has all, or nobody selected."""
+    counts = np.array([[one.applicants for one in parts] for parts in found.values()], np.float64)
+    weights = weigh_strata(counts)
+    groups = {name: StratifiedGroup(parts, weights) for name, parts in found.items()}
+    if any(one.rate for one in groups.values()):
+        return {**groups}
+    if is_combined:
+        return {}
+    rule = f"strata with applicants of every group of {shown(attribute)}"
+    hint = "Use fewer strata, larger groups, or a higher " + argument("minimum_share") + "."
+    raise InputError("control_features", rule, Shown("none in which somebody is selected"), hint)
+
+
+def _note_strata(attribute: str, groups: Mapping[Hashable, Applicants]) -> Iterator[str]:
+    """Yield a note on the applicants in strata that lack a compared group."""
+    stratified = [one for one in groups.values() if isinstance(one, StratifiedGroup)]
+    if not stratified:
+        return
+    weights = stratified[0].weights
+    left_out = sum(
+        part.applicants
+        for one in stratified
+        for part, weight in zip(one.parts, weights, strict=True)
+        if not weight
+    )
+    if left_out:
+        strata = format_count(weights.count(0.0), "stratum lacks", "strata lack")
+        yield (
+            f"{format_name(attribute)}: {strata} a compared group, and their "
+            f"{format_count(left_out, 'applicant counts', 'applicants count')} in p, but in no "
+            "standardized rate."
+        )
 
 
 def _spell(unknown: object) -> frozenset[Hashable]:
@@ -315,12 +455,13 @@ def _choose_compared(
 def _make_rows(
     attribute: str,
     groups: dict[Hashable, Group],
-    compared: dict[Hashable, Group],
+    compared: Mapping[Hashable, Applicants],
     bound: float,
     level: float,
 ) -> Iterator[SelectionRow]:
     """Yield a row for each group of an attribute."""
     members = list(compared.values())
+    best = members[find_best(members)] if members else None
     found = compare_with_best(members, bound=bound, level=level) if members else []
     impacts = dict(zip(compared, found, strict=True))
     places = {name: place for place, name in enumerate(compared)}
@@ -328,7 +469,12 @@ def _make_rows(
         impact, needed = impacts.get(name), None
         if impact is not None and impact.evidence == Evidence.UNDECIDED:
             needed = applicants_to_decide(members, places[name], bound, level)
-        yield SelectionRow.of(attribute, name, group, impact, needed)
+        own = compared.get(name, group)
+        row = SelectionRow.of(attribute, name, group, impact, needed, own.rate_interval(level))
+        if isinstance(own, StratifiedGroup) and isinstance(best, StratifiedGroup):
+            alike = None if own is best else homogeneity_pvalue(own, best)
+            row = replace(row, standardized_rate=own.rate, homogeneity_pvalue=alike)
+        yield row
 
 
 def _add_differences(
@@ -350,7 +496,7 @@ def _add_differences(
         n_own = np.bincount(place, table.count * is_own, len(values))
         means[row.group] = float((n_own * centred).sum() / (row.applicants * spread))
     compared = [row for row in rows if row.impact_ratio is not None]
-    best = max(compared, key=lambda row: (row.rate, row.applicants), default=None)
+    best = max(compared, key=lambda row: (row.impact_ratio, row.applicants), default=None)
     for row in rows:
         known = best is not None and row.impact_ratio is not None
         difference = means[row.group] - means[best.group] if best and known else None
@@ -359,8 +505,8 @@ def _add_differences(
 
 def _note_left_out(
     attribute: str,
-    groups: dict[Hashable, Group],
-    compared: dict[Hashable, Group],
+    groups: Mapping[Hashable, Group],
+    compared: Mapping[Hashable, Applicants],
     n_unknown: int,
     share: float,
 ) -> Iterator[str]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+from scipy.special import betaincinv
 
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
 from fairperm.inference.multiplicity import adjust_pvalues
@@ -42,6 +43,37 @@ class Evidence(StrEnum):
         return cls.AT_LEAST if low >= bound else cls.UNDECIDED
 
 
+class Applicants(Protocol):
+    """A group whose selection rate is compared with those of others of its kind."""
+
+    @property
+    def selected(self) -> int:
+        """How many were selected."""
+
+    @property
+    def applicants(self) -> int:
+        """How many applied."""
+
+    @property
+    def rate(self) -> float:
+        """The selection rate."""
+
+    def rate_interval(self, level: float) -> Interval:
+        """Return the interval of the rate by itself."""
+
+    def times(self, factor: float) -> Self:
+        """Return a group so many times as large."""
+
+    def ratio_limit(self, other: Any, direction: str, level: float) -> float:
+        """Return the lower ("greater") or upper ("less") limit of the ratio to another's rate."""
+
+    def equality_pvalue(self, other: Any) -> float:
+        """Return the exact two-sided p-value of equal rates."""
+
+    def deviations_from(self, other: Any) -> float:
+        """Return z, the difference in pooled standard errors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The applicants of a group, and how many of them were selected."""
@@ -58,10 +90,38 @@ class Group:
         """Return this group's rate and another's as two binomial samples."""
         return Rates((self.selected, self.applicants), (other.selected, other.applicants))
 
+    def rate_interval(self, level: float) -> Interval:
+        """Return the interval of the rate by itself, of Clopper and Pearson."""
+        k, n, tail = self.selected, self.applicants, (1 - level) / 2
+        low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
+        high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
+        return low, high
+
     def times(self, factor: float) -> Group:
         """Return a group so many times as large, with about the same rate."""
         applicants = round(self.applicants * factor)
         return Group(round(self.rate * applicants), applicants)
+
+    def ratio_limit(self, other: Group, direction: str, level: float) -> float:
+        """Return the lower ("greater") or upper ("less") limit of the ratio to another's rate."""
+        is_upper = direction == "less"
+        rates = self.against(other)
+        interval = rates.invert_ratio(direction, level)
+        if interval is None:  # large samples
+            critical = Unconditional(rates.binomials).critical(direction, level)
+            interval = rates.ratio_interval(critical)
+        return interval[is_upper]
+
+    def equality_pvalue(self, other: Group) -> float:
+        """Return the exact two-sided p-value of two equal rates."""
+        rates = self.against(other)
+        return rates.binomials.pvalue(rates.statistic, "two-sided")
+
+    def deviations_from(self, other: Group) -> float:
+        """Return z, the difference of the rates in pooled standard errors; 0 without any."""
+        pooled = (self.selected + other.selected) / (self.applicants + other.applicants)
+        error = math.sqrt(pooled * (1 - pooled) * (1 / self.applicants + 1 / other.applicants))
+        return (self.rate - other.rate) / error if error else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +141,8 @@ class Impact:
     shortfall
         Selections that the group lacks to the highest rate.
     flips
-        Whether one selection more, or one fewer, moves the ratio across the bound.
+        Whether one selection more, or one fewer, moves the ratio across the bound; None in strata,
+        where it depends on the stratum.
     """
 
     ratio: float
@@ -90,15 +151,15 @@ class Impact:
     pvalue: float
     standard_deviations: float
     shortfall: float
-    flips: bool
+    flips: bool | None
 
 
-def find_best(groups: Sequence[Group]) -> int:
+def find_best(groups: Sequence[Applicants]) -> int:
     """Return the place of the group with the highest rate; of several, the largest, then first."""
     return max(range(len(groups)), key=lambda i: (groups[i].rate, groups[i].applicants, -i))
 
 
-def compare_with_best(groups: Sequence[Group], *, bound: float, level: float) -> list[Impact]:
+def compare_with_best(groups: Sequence[Applicants], *, bound: float, level: float) -> list[Impact]:
     """Return every group's impact ratio. At least one group has a selection."""
     best = groups[find_best(groups)]
     intervals = [ratio_interval(groups, place, level) for place in range(len(groups))]
@@ -112,15 +173,15 @@ def compare_with_best(groups: Sequence[Group], *, bound: float, level: float) ->
                 interval=(min(interval[0], ratio), max(interval[1], ratio)),
                 evidence=Evidence.of(interval, bound),
                 pvalue=p,
-                standard_deviations=_count_deviations(group, best),
+                standard_deviations=group.deviations_from(best),
                 shortfall=(best.rate - group.rate) * group.applicants,
-                flips=_flips(groups, group, bound),
+                flips=_flips(groups, group, bound) if isinstance(group, Group) else None,
             )
         )
     return found
 
 
-def ratio_interval(groups: Sequence[Group], place: int, level: float) -> Interval:
+def ratio_interval(groups: Sequence[Applicants], place: int, level: float) -> Interval:
     """Return the interval of one impact ratio; those of all hold together at this level.
 
     The ratio of group g is the smallest of the ratios r_h to all groups h. Its lower end is the
@@ -141,20 +202,14 @@ def _levels(k: int, level: float) -> tuple[float, float]:
     return 1 - alpha / (2 * k), 1 - alpha / (2 * k * (k - 1))
 
 
-def ratio_limit(group: Group, other: Group, direction: str, level: float) -> float:
+def ratio_limit(group: Applicants, other: Applicants, direction: str, level: float) -> float:
     """Return the lower ("greater") or upper ("less") limit of a ratio of two rates."""
-    is_upper = direction == "less"
     if not (group.selected or other.selected):
-        return math.inf if is_upper else 0.0
-    rates = group.against(other)
-    interval = rates.invert_ratio(direction, level)
-    if interval is None:  # large samples
-        critical = Unconditional(rates.binomials).critical(direction, level)
-        interval = rates.ratio_interval(critical)
-    return interval[is_upper]
+        return math.inf if direction == "less" else 0.0
+    return group.ratio_limit(other, direction, level)
 
 
-def equality_pvalues(groups: Sequence[Group]) -> list[float]:
+def equality_pvalues(groups: Sequence[Applicants]) -> list[float]:
     """Return for each group the p-value of being selected as often as the best.
 
     All pairs are tested exactly and adjusted by Holm's method, so it does not matter which group
@@ -162,7 +217,7 @@ def equality_pvalues(groups: Sequence[Group]) -> list[float]:
     """
     k = len(groups)
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
-    raw = [_equality_pvalue(groups[i], groups[j]) for i, j in pairs]
+    raw = [groups[i].equality_pvalue(groups[j]) for i, j in pairs]
     found = [1.0] * k
     for (i, j), p in zip(pairs, adjust_pvalues(np.array(raw), "holm").tolist(), strict=True):
         if groups[i].rate != groups[j].rate:
@@ -171,7 +226,9 @@ def equality_pvalues(groups: Sequence[Group]) -> list[float]:
     return found
 
 
-def applicants_to_decide(groups: Sequence[Group], place: int, bound: float, level: float) -> float:
+def applicants_to_decide(
+    groups: Sequence[Applicants], place: int, bound: float, level: float
+) -> float:
     """Return about how many applicants would decide on which side of the bound a ratio lies.
 
     It supposes that shares and rates of the groups stay as they are; infinite for a ratio that is
@@ -194,7 +251,7 @@ def applicants_to_decide(groups: Sequence[Group], place: int, bound: float, leve
     return n * enough
 
 
-def _is_decided(groups: Sequence[Group], place: int, bound: float, level: float) -> bool:
+def _is_decided(groups: Sequence[Applicants], place: int, bound: float, level: float) -> bool:
     """Return whether the interval of a ratio lies on one side of the bound.
 
     An interval holds the estimate, so that it can only lie on the side of that.
@@ -211,20 +268,7 @@ def _is_decided(groups: Sequence[Group], place: int, bound: float, level: float)
     return all(ratio_limit(group, one, "greater", of_low) >= bound for one in others)
 
 
-def _equality_pvalue(group: Group, other: Group) -> float:
-    """Return the exact two-sided p-value of two equal rates."""
-    rates = group.against(other)
-    return rates.binomials.pvalue(rates.statistic, "two-sided")
-
-
-def _count_deviations(group: Group, best: Group) -> float:
-    """Return z, the difference from the best rate in pooled standard errors; 0 without any."""
-    pooled = (group.selected + best.selected) / (group.applicants + best.applicants)
-    error = math.sqrt(pooled * (1 - pooled) * (1 / group.applicants + 1 / best.applicants))
-    return (group.rate - best.rate) / error if error else 0.0
-
-
-def _flips(groups: Sequence[Group], group: Group, bound: float) -> bool:
+def _flips(groups: Sequence[Applicants], group: Group, bound: float) -> bool:
     """Return whether one selection more or fewer in the group moves its ratio across the bound."""
     best = max(one.rate for one in groups)
     others = max((one.rate for one in groups if one is not group), default=0.0)

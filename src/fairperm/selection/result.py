@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
+from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import (
     format_interval,
     format_level,
@@ -15,21 +16,24 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.data.columns import frame_of
+from fairperm.errors import InputTypeError
 from fairperm.hypothesis_tests.results.answers.selection import answer_impact
 from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
 from fairperm.hypothesis_tests.results.text import wrap_answer, wrap_notes, write_table_html
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Hashable, Iterator
 
     from fairperm.selection.impact import Group, Impact
 
-__all__ = ["SelectionAudit", "SelectionRow", "UnknownCount"]
+__all__ = ["Details", "SelectionAudit", "SelectionRow", "UnknownCount"]
 
 _IN_FRAME = (
     *("attribute", "group", "applicants", "selected", "rate", "impact_ratio", "interval_low"),
     *("interval_high", "evidence", "pvalue", "standard_deviations", "shortfall", "flips"),
-    *("applicants_to_decide", "standardized_difference"),
+    *("applicants_to_decide", "standardized_difference", "standardized_rate"),
+    "homogeneity_pvalue",
 )
 
 
@@ -45,6 +49,8 @@ class SelectionRow:
         How many applied, and how many of them were selected.
     rate : float
         The selection rate.
+    rate_interval : tuple of float
+        Of the rate by itself (of the standardized one, with strata).
     impact_ratio : float or None
         The rate over the highest of all groups; None for a group too small to be compared.
     interval : tuple of float or None
@@ -65,6 +71,11 @@ class SelectionRow:
     standardized_difference : float or None
         Of scores: the group's mean minus that of the group selected most, in standard deviations of
         all scores.
+    standardized_rate : float or None
+        With strata, the mean of the group's rates in them, weighted by all applicants; the ratio
+        is of these.
+    homogeneity_pvalue : float or None
+        With strata, of one odds ratio to the group selected most in all of them.
     """
 
     attribute: str
@@ -72,6 +83,7 @@ class SelectionRow:
     applicants: int
     selected: int
     rate: float
+    rate_interval: tuple[float, float]
     impact_ratio: float | None = None
     interval: tuple[float, float] | None = None
     evidence: str | None = None
@@ -81,6 +93,8 @@ class SelectionRow:
     flips: bool | None = None
     applicants_to_decide: float | None = None
     standardized_difference: float | None = None
+    standardized_rate: float | None = None
+    homogeneity_pvalue: float | None = None
 
     @classmethod
     def of(
@@ -90,6 +104,7 @@ class SelectionRow:
         group: Group,
         impact: Impact | None,
         applicants_to_decide: float | None,
+        rate_interval: tuple[float, float],
     ) -> SelectionRow:
         """Return the row of a group; without an impact it is too small."""
         counts: dict[str, Any] = {
@@ -98,6 +113,7 @@ class SelectionRow:
             "applicants": group.applicants,
             "selected": group.selected,
             "rate": group.rate,
+            "rate_interval": rate_interval,
         }
         if impact is None:
             return cls(**counts)
@@ -120,9 +136,16 @@ class SelectionRow:
         return " × ".join(map(str, parts))
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        """The row as texts, under the heads of its audit."""
-        counts = (f"{self.applicants:,}", f"{self.selected:,}", format_percent(self.rate))
+    def compared_rate(self) -> float:
+        """The rate that ratios are of: standardized, with strata."""
+        return self.rate if self.standardized_rate is None else self.standardized_rate
+
+    def cells(self, *, in_strata: bool) -> tuple[str, ...]:
+        """Return the row as texts, under the heads of its audit."""
+        counts = [f"{self.applicants:,}", f"{self.selected:,}", format_percent(self.rate)]
+        if in_strata:
+            rate = self.standardized_rate
+            counts.append("–" if rate is None else format_percent(rate))
         names = format_name(self.attribute), format_name(self.group)
         if self.impact_ratio is None:
             return (*names, *counts, *["–"] * 4, "too small")
@@ -135,6 +158,34 @@ class SelectionRow:
             f"{self.shortfall:,.1f}",
             str(self.evidence),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What a reader of the tables asks of the data.
+
+    Attributes
+    ----------
+    source : str or None
+        Where the data are from.
+    start, end : str or None
+        The first and the last day that they cover.
+    why_excluded : str or None
+        Why groups with few applicants are left out of the ratios.
+    """
+
+    source: str | None = None
+    start: str | None = None
+    end: str | None = None
+    why_excluded: str | None = None
+
+    @classmethod
+    def check(cls, **given: object) -> Self:
+        """Return the details. Raises InputTypeError for any that is no text."""
+        for name, one in given.items():
+            if one is not None and not isinstance(one, str):
+                raise InputTypeError(name, "text", one)
+        return cls(**{name: str(one) for name, one in given.items() if one is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +212,10 @@ class SelectionAudit(PlainResult):
         Scores above it count as selected; None without scores.
     minimum_share, four_fifths, confidence_level : float
         The options.
+    n_strata : int
+        The number of strata.
+    details : Details
+        Source, dates and reasons, as they were given.
     notes : tuple of str
         Remarks that matter for reading the result.
     """
@@ -173,6 +228,8 @@ class SelectionAudit(PlainResult):
     minimum_share: float
     four_fifths: float
     confidence_level: float
+    n_strata: int = 1
+    details: Details = field(default_factory=Details)
     notes: tuple[str, ...] = ()
     library: str | None = None
 
@@ -181,6 +238,11 @@ class SelectionAudit(PlainResult):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def is_stratified(self) -> bool:
+        """Whether applicants are compared within strata."""
+        return self.n_strata > 1
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -203,12 +265,12 @@ class SelectionAudit(PlainResult):
 
     def _answer(self, attribute: str) -> str:
         rows, low = self.compared(attribute), self.lowest(attribute)
-        best = max(rows, key=lambda row: (row.rate, row.applicants))
+        best = max(rows, key=lambda row: (row.impact_ratio, row.applicants))
         evidence = Counter(str(row.evidence) for row in rows)
         return answer_impact(
             attribute,
             (low.group, best.group),
-            (low.rate, best.rate),
+            (low.compared_rate, best.compared_rate),
             low.interval or (0.0, 1.0),
             evidence,
             self.four_fifths,
@@ -242,13 +304,41 @@ class SelectionAudit(PlainResult):
         del plain["library"]
         plain["rows"] = [json_ready(asdict(row)) for row in self.rows]
         plain["unknown"] = [asdict(one) for one in self.unknown]
+        plain["details"] = asdict(self.details)
         return plain
+
+    def to_excel(self, path: str | os.PathLike[str]) -> None:
+        """Write an Excel workbook: a sheet of facts and notes, and one for each table.
+
+        The tables have a row for each group, with its names in columns of their own. Needs
+        openpyxl: ``pip install 'fairperm[excel]'``.
+        """
+        from fairperm.selection.tables import as_workbook
+
+        write_whole(path, as_workbook(self))
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        note: str | None = None,
+    ) -> str:
+        """Return a page to print, with every table and one picture; with a `path`, write it too.
+
+        It is one file, which loads nothing from the network.
+        """
+        from fairperm.selection.page import as_html
+
+        return as_html(self, path, title=title, author=author, note=note)
 
     def __repr__(self) -> str:
         lines = wrap_answer(self.answer)
         for attribute in self.attributes:
             rows = [row for row in self.rows if row.attribute == attribute]
-            cells = [(format_name(attribute), *self.heads[2:]), *(row.cells[1:] for row in rows)]
+            texts = (row.cells(in_strata=self.is_stratified)[1:] for row in rows)
+            cells = [(format_name(attribute), *self.heads[2:]), *texts]
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for first, *others in cells:
                 end = others.pop()
@@ -258,7 +348,7 @@ class SelectionAudit(PlainResult):
         return "\n".join([*lines, *wrap_notes(self.footnotes)])
 
     def _repr_html_(self) -> str:
-        rows = [row.cells for row in self.rows]
+        rows = [row.cells(in_strata=self.is_stratified) for row in self.rows]
         return write_table_html(self.answer, self.heads, rows, self.footnotes)
 
     @property
@@ -266,7 +356,8 @@ class SelectionAudit(PlainResult):
         """The heads of the cells of the rows."""
         interval = f"{format_level(self.confidence_level)} interval"
         return (
-            *("attribute", "group", "applicants", "selected", "rate", "impact ratio", interval),
+            *("attribute", "group", "applicants", "selected"),
+            *("rate", *(("standardized",) if self.is_stratified else ()), "impact ratio", interval),
             *("adjusted p", "shortfall", f"beside {self.four_fifths:g}"),
         )
 
@@ -274,7 +365,12 @@ class SelectionAudit(PlainResult):
     def footnotes(self) -> tuple[str, ...]:
         """What to know when reading the table, and the notes."""
         level = format_level(self.confidence_level)
+        strata = (
+            f"Rates are standardized: means over {self.n_strata:,} strata, weighted by all their "
+            "applicants. p is exact, of equal rates in every stratum.",
+        )
         return (
+            *(strata if self.is_stratified else ()),
             f"The {level} intervals hold for all groups of an attribute at once, whichever of them "
             "is truly selected most. p is of equality with the group selected most.",
             *self.notes,

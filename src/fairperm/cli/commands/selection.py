@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 @command(
     "selection",
-    "files selected score@selection threshold@selection group@columns count fail_on@selection",
+    "files selected score@selection threshold@selection group@columns control count applicants "
+    "report xlsx fail_on@selection",
     "pos_label@selection unknown intersections@selection minimum_share four_fifths "
-    "confidence_level table sql where format_ delimiter decimal encoding skip na "
-    "json csv raw_names markdown quiet config debug",
-    example="fairperm selection applicants.xlsx --selected hired --group sex --group race",
+    "confidence_level source from_ to why_excluded "
+    "table sql where format_ delimiter decimal encoding skip na "
+    "title author note json csv raw_names markdown quiet config debug",
+    example="fairperm selection applicants.xlsx --selected hired --group sex --group race "
+    "--report ratios.html",
 )
 def selection(ctx: click.Context) -> int:
     """Compare how often groups are selected with the group that is selected most.
@@ -47,6 +50,11 @@ def selection(ctx: click.Context) -> int:
         lambda: found.to_frame("pyarrow").to_pylist(),
         (run.given["markdown"], lambda: outputs.selection_as_markdown(found, failed)),
     )
+    if run.given["xlsx"]:
+        found.to_excel(run.given["xlsx"])
+    if run.given["report"]:
+        texts = {name: run.given[name] for name in ("title", "author", "note")}
+        found.to_html(run.given["report"], **texts)
     run.say(repr(replace(found, notes=run.unseen(found.notes))), None)
     return report_failures(found, failed, run.given["fail_on"])
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 20
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
-_OUTPUTS = ("report", "json", "csv", "markdown", "state")
+_OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,7 @@ class WantedColumns:
     period: str | None = None
     weight: str | None = None
     count: str | None = None
+    applicants: str | None = None
     needs_rows: bool = False
     stays_in_files: bool = False
     may_be_binned: bool = False
@@ -89,7 +90,7 @@ class WantedColumns:
         given = [
             ("--label", types.LABEL, self.label),
             ("--prediction", types.LABEL, self.prediction),
-            ("--selected", types.LABEL, self.selected),
+            ("--selected", types.NUMBER if self.applicants else types.LABEL, self.selected),
             ("--score", types.NUMBER, self.score),
             *(("--class-score", types.NUMBER, name) for name in self.class_scores),
             ("--prediction-new", types.LABEL, self.prediction_new),
@@ -102,6 +103,7 @@ class WantedColumns:
             ("--period", types.NAME, self.period),
             ("--weight", types.NUMBER, self.weight),
             ("--count", types.NUMBER, self.count),
+            ("--applicants", types.NUMBER, self.applicants),
             ("--relevance", types.NUMBER, self.relevance),
             ("--rank", types.NUMBER, self.rank),
             ("--query", types.NAME, self.query),
@@ -320,13 +322,15 @@ def read_selection(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[
         )
     if not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
-    count = params["count"]
+    count, applicants = params["count"], params["applicants"]
     wanted = WantedColumns(
         selected=selected,
         score=score,
         groups=tuple(groups),
+        controls=tuple(params["control"] or ()),
         count=count,
-        needs_rows=score is not None or count is not None,
+        applicants=applicants,
+        needs_rows=any(one is not None for one in (score, count, applicants)),
     )
     with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
         yield loaded
