@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from fairperm import datasets, plots
     from fairperm.auditing.audit import audit
     from fairperm.auditing.pair_sweeps import PairSweeps, sweep_pairs
+    from fairperm.auditing.period_result import PeriodAudit, PeriodRow
+    from fairperm.auditing.periods import audit_periods
     from fairperm.auditing.result import Audit
     from fairperm.errors import (
         FairpermError,
@@ -86,8 +88,10 @@ __all__ = [
     "OmnibusRow",
     "OmnibusTestResult",
     "PairSweeps",
+    "PeriodAudit",
     "PeriodChange",
     "PeriodComparisonResult",
+    "PeriodRow",
     "PermutationTestResult",
     "RankingComparison",
     "RankingTestResult",
@@ -100,6 +104,7 @@ __all__ = [
     "ThresholdSweepResult",
     "UndefinedMetricError",
     "audit",
+    "audit_periods",
     "calibrate",
     "compare_models",
     "compare_periods",
@@ -128,6 +133,8 @@ __all__ = [
 _HOMES = {
     "auditing.audit": "audit",
     "auditing.pair_sweeps": "PairSweeps sweep_pairs",
+    "auditing.period_result": "PeriodAudit PeriodRow",
+    "auditing.periods": "audit_periods",
     "auditing.result": "Audit",
     "errors": (
         "FairpermError FairpermWarning InputError InputTypeError MissingPartError "

@@ -272,7 +272,7 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "--bogus" in failed("audit", plain, "--bogus")
     said = failed("ranking", plain, "--fail-on", "disparity")
     assert said.startswith(
-        "--fail-on is an option of audit, selection, compare and monitor, not of ranking"
+        "--fail-on is an option of audit, selection, compare, periods and monitor, not of ranking"
     )
     assert "'bogus'" in failed("bogus")
     assert "'audit'? `fairperm --help` lists the options." in failed("audt")

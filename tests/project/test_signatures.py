@@ -32,6 +32,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "find_subgroups": fairperm.find_subgroups,
     "compare_models": fairperm.compare_models,
     "compare_periods": fairperm.compare_periods,
+    "audit_periods": fairperm.audit_periods,
 }
 # Groups of the same sets.
 WITH_SETS = {"omnibus_test", "audit"}
@@ -63,6 +64,10 @@ LACKS = {
     },
     "compare_models": {"score_bins"},
     "compare_periods": set[str](),
+    "audit_periods": {
+        *("metric", "groups", "scheme", "variance", "alternative", "n_bootstrap"),
+        "confidence_level",
+    },
 }
 OWN = {
     "omnibus_test": set[str](),
@@ -84,6 +89,9 @@ OWN = {
     },
     "compare_models": {"y_pred_new", "y_score_new", "threshold_new"},
     "compare_periods": {"period", "periods", "against"},
+    "audit_periods": {
+        *("period", "periods", "against", "metrics", "reference", "alpha", "min_group_size"),
+    },
 }
 # Several metrics at once, scores that a sweep cannot do without, labels that may be left out,
 # metrics and clusters of queries; joint permutations do not stop early.
@@ -101,7 +109,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "sweep": fairperm.sweep_pairs,
     "discover": fairperm.find_subgroups,
     "ranking": fairperm.ranking_test,
-    "periods": fairperm.compare_periods,
+    "periods": fairperm.audit_periods,
     "selection": fairperm.selection_audit,
 }
 # One model, or two.

@@ -122,20 +122,28 @@ class Gate:
             n_hypotheses = sum(one.ratio_verdict is not None for one in audit.rows)
         factor = largest_factor(n_hypotheses, audit.adjust)
         if word != "widened" and row.result.exact:
-            if factor * _smallest_pvalue(row.result) <= audit.alpha:
+            if factor * smallest_pvalue(row.result) <= audit.alpha:
                 return ""
             return f"so few {row.units} or clusters have no p-value that reaches the level."
         tails = count_tails(row, alternative)
         if word == "widened":  # the sum of two gaps is rarely enumerated
             tails = 1 if alternative == "symmetric" and row.margin is None else 2
-        n = count_resamples(tails * factor, audit.alpha)
-        if n <= (MAX_DRAWS_OF_AUDITS if drawn == "auto" else drawn):
-            return ""
-        enough = argument("n_resamples", n)
-        return f"so few resamples have no p-value that reaches the level. Use {enough} or more."
+        return explain_few_draws(drawn, tails * factor, audit.alpha)
 
 
-def _smallest_pvalue(result: PermutationTestResult) -> float:
+def explain_few_draws(drawn: int | str, factor: float, alpha: float) -> str:
+    """Return why no p-value of so many draws, times a factor, is at most the level; "" if one is.
+
+    ``drawn`` may be "auto".
+    """
+    n = count_resamples(factor, alpha)
+    if n <= (MAX_DRAWS_OF_AUDITS if drawn == "auto" else int(drawn)):
+        return ""
+    enough = argument("n_resamples", n)
+    return f"so few resamples have no p-value that reaches the level. Use {enough} or more."
+
+
+def smallest_pvalue(result: PermutationTestResult) -> float:
     """Return the smallest p-value that such a sample can have, or without its draws a bound."""
     if result.tested is not None:
         return result.tested.reference.most_extreme_pvalue(result.ordering)

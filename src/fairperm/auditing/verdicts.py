@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from fairperm.auditing.comparisons import ComparedPair, Pair, Settings
+    from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -120,21 +121,28 @@ def flag_small_groups(row: AuditRow, test: HasBaseSizes, settings: Settings) -> 
 
 def _flag_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) -> AuditRow:
     """Return the row with the verdict "too small" if a group falls below the minimum."""
+    names = [
+        shown(group) if (name := name_group(row.attribute, group)) == group else name
+        for group in row.groups
+    ]
+    reason = explain_few(names, numbers, least)
+    return replace(row, verdict="too small", reason=reason) if reason else row
+
+
+def explain_few(names: Sequence[str], numbers: Mapping[str, Sequence[float]], least: int) -> str:
+    """Return which of these groups fall below the minimum; "" if none does."""
     small = []
-    for place, group in enumerate(row.groups):
+    for place, name in enumerate(names):
         whole = min(numbers, key=lambda one: numbers[one][place])
         if (n := numbers[whole][place]) < least:
             one = re.sub(r"(ie)?s\b", lambda end: "y" if end[1] else "", whole, count=1)
-            few = format_count(math.floor(n), one, whole)
-            name = name_group(row.attribute, group)
-            small.append((shown(group) if name == group else name, few))
+            small.append((name, format_count(math.floor(n), one, whole)))
     if not small:
-        return row
+        return ""
     lacking = [f"{name} has only {few}" for name, few in small]
     if any("both groups" in few for _, few in small):  # one number for both
         lacking = [f"only {small[0][1]}"]
-    reason = f"{join_words(lacking)}; the minimum is {least:,}."
-    return replace(row, verdict="too small", reason=reason)
+    return f"{join_words(lacking)}; the minimum is {least:,}."
 
 
 def format_detectable_gap(row: AuditRow) -> str:
@@ -313,11 +321,15 @@ def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
     n_hypotheses = max(map(len, families.values()), default=0)
     factor = largest_factor(n_hypotheses, settings.adjust)
     n_tails = 1 if settings.alternative in {"greater", "less"} else 2
-    most = min(
-        max(MAX_DRAWS, count_resamples(n_tails * factor, settings.alpha)), MAX_DRAWS_OF_AUDITS
-    )
-    least = min(count_resamples(n_tails * factor, settings.alpha), MAX_DRAWS)
-    return replace(settings, resampling=replace(settings.resampling, n_resamples=most, least=least))
+    resampling = draw_for(settings.resampling, n_tails * factor, settings.alpha)
+    return replace(settings, resampling=resampling)
+
+
+def draw_for(resampling: Resampling, factor: float, alpha: float) -> Resampling:
+    """Return how to draw so that p-values that are multiplied by a factor can reach the level."""
+    enough = count_resamples(factor, alpha)
+    most = min(max(MAX_DRAWS, enough), MAX_DRAWS_OF_AUDITS)
+    return replace(resampling, n_resamples=most, least=min(enough, MAX_DRAWS))
 
 
 def count_resamples(factor: float, alpha: float) -> int:

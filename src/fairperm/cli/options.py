@@ -331,6 +331,14 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}.",
         ),
         Option(
+            "metric@periods",
+            "METRIC…",
+            f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}; "
+            f"without --label {DEFAULT_METRICS[0]}.",
+            "metrics",
+            convert=values.as_list,
+        ),
+        Option(
             "metric@monitor",
             "METRIC…",
             "A rate with one denominator, such as fpr, or a mean of values with --bounds.",
@@ -643,6 +651,13 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Exit with code 1 for widened, inconclusive (or changed: its size is undecided) or "
             "too-small.",
             choices=("widened", "inconclusive", "too-small"),
+        ),
+        Option(
+            "fail_on@periods",
+            "VERDICT…",
+            "Exit with code 1 for widened (a gap), worse (a group), changed (any change that is "
+            "shown), inconclusive or too-small.",
+            choices=("widened", "worse", "changed", "inconclusive", "too-small"),
         ),
         Option(
             "fail_on@selection",

@@ -51,6 +51,20 @@ _BY_NAME["equalized_odds"] = JointMetric(
     aliases=("equalised_odds", "equalized_odds_difference"),
     given="label",
 )
+_LOWER_IS_BETTER = {
+    *("false_positive_rate", "false_negative_rate", "false_discovery_rate"),
+    *("false_omission_rate", "error_rate", "brier_score", "log_loss", "mean_score_negatives"),
+    *("mean_absolute_error", "mean_squared_error", "root_mean_squared_error"),
+    *("mean_absolute_percentage_error", "pinball_loss"),
+    *("mean_poisson_deviance", "mean_gamma_deviance"),
+}
+_HIGHER_IS_BETTER = {
+    *("true_positive_rate", "true_negative_rate", "positive_predictive_value"),
+    *("negative_predictive_value", "accuracy", "jaccard_score", "f1_score", "balanced_accuracy"),
+    *("matthews_corrcoef", "recall", "precision", "f1", "recall_macro", "precision_macro"),
+    *("f1_macro", "roc_auc", "gini", "roc_auc_ovr", "roc_auc_ovr_weighted", "average_precision"),
+    *("r2_score", "mean_score_positives"),
+}
 _INDICES = ("atkinson_index", "generalized_entropy_index")
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
 _REFUSED = {"expected_calibration_error"}  # known, to say what to test instead
@@ -152,6 +166,21 @@ def hypothesis_of(metric: AnyMetric, *, directed: bool) -> frozenset[object]:
     if directed or complement is None or known is None or known.identity != metric.identity:
         return frozenset({metric.identity})
     return frozenset({metric.identity, complement.identity})
+
+
+def is_lower_better(metric: AnyMetric) -> bool | None:
+    """Return whether a lower value is better for a group; None if neither is.
+
+    Examples
+    --------
+    >>> [is_lower_better(get_metric(name)) for name in ("fpr", "recall", "selection_rate")]
+    [True, False, None]
+    """
+    known = find_named(metric.name)
+    if known is None or known.identity != metric.identity:
+        return None  # a metric of the user's own, perhaps of such a name
+    name = re.split(r"[\[(]", metric.name)[0]
+    return name in _LOWER_IS_BETTER if name in _LOWER_IS_BETTER | _HIGHER_IS_BETTER else None
 
 
 def _word(name: str) -> str:

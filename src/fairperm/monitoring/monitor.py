@@ -21,6 +21,7 @@ from fairperm._utils.formatting import (
 from fairperm._utils.sorting import sort_key
 from fairperm._utils.streams import BATCHES, stream
 from fairperm.errors import InputError, InputTypeError, argument, listed, shown, unknown_name
+from fairperm.hypothesis_tests.results.text import write_table
 from fairperm.metrics.registry import get_metric
 from fairperm.monitoring.eprocess import Wealth, shuffle
 from fairperm.monitoring.question import Question, check_same
@@ -412,12 +413,7 @@ class Monitor:
         for one in self.comparisons:
             name, gap, interval, *others = _cells(one)
             rows.append((name, gap, f"{level} {interval}" if one.interval else interval, *others))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            for row in rows
-        ]
-        return "\n".join([self.answer, *(f"  {line.rstrip()}" for line in lines)])
+        return write_table(self.answer, rows)
 
     def _start(self, groups: Sequence[Hashable]) -> None:
         """Fix the groups and the pairs that are compared: they share the level."""

@@ -1,4 +1,4 @@
-"""``fairperm periods``: test whether the gap changed from one period to another."""
+"""``fairperm periods``: test which gaps and groups changed from one period to another."""
 
 from __future__ import annotations
 
@@ -7,32 +7,67 @@ from typing import TYPE_CHECKING
 
 from fairperm.cli.command import command
 from fairperm.cli.running import Run
+from fairperm.cli.terminal import print_error, write_message
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import click
+
+    from fairperm import PeriodAudit
+
+_MAX_FAILED = 20
 
 
 @command(
     "periods",
-    "files label prediction score threshold group@one period metric@one",
-    "pair periods against pos_label control stratum_weights cluster split_clusters weight missing "
-    "score_bins scheme variance alternative resamples bootstraps confidence_level seed jobs "
+    "files label prediction score threshold group@one period metric@periods fail_on@periods report",
+    "periods against reference@monitor alpha min_group_size "
+    "pos_label control stratum_weights cluster split_clusters weight missing score_bins "
+    "resamples seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
     "json csv raw_names quiet config debug",
     example="fairperm periods predictions.csv --label repaid --prediction approved \\\n"
-    "    --group sex --period quarter --metric fpr",
+    "    --group sex --period quarter --metric fpr --fail-on worse",
 )
 def periods(ctx: click.Context) -> int:
-    """Test whether the gap between two groups changed between periods, sites or versions."""
+    """Test which gaps, and which groups' values, changed between periods, sites or versions.
+
+    Periods are fixed beforehand and looked at once. To look whenever rows arrive, use `fairperm
+    monitor`.
+    """
     import fairperm
+    from fairperm.auditing.gates import read_words
 
     run = Run(ctx)
-    run.need(metric="; `fairperm metrics` lists them", period=": the column of periods")
-    run.read([run.given["metric"]])
-    found: fairperm.PeriodComparisonResult = run.call(fairperm.compare_periods)
+    run.need(period=": the column of periods")
+    run.read(run.given["metric"] or [])
+    found: PeriodAudit = run.call(fairperm.audit_periods)
+    words = read_words(run.given["fail_on"])
     settings = run.settings(seed=found.seed)
+    if run.given["report"] is not None:
+        found.to_html(run.given["report"], provenance=run.describe(settings))
     run.write(found.to_dict, settings, lambda: found.to_frame("pyarrow").to_pylist())
-    is_exact = all(one.exact for one in found.changes)
+    are_exact = all(row.result is None or row.result.exact for row in found)
     unseen = replace(found, notes=run.unseen(found.notes))
-    run.say(repr(unseen), None if is_exact else found.seed)
-    return 0
+    run.say(repr(unseen), None if are_exact else found.seed)
+    return _report_failures(found, words)
+
+
+def _report_failures(found: PeriodAudit, words: Sequence[str]) -> int:
+    """Print the changes that failed, and return the exit code.
+
+    Raises InputError if none did, and one could not have.
+    """
+    failed = found.find_failed(words)
+    for note in found.note_not_judged(words):
+        print_error(f"fairperm: {write_message(note)}")
+    if not failed:
+        return 0
+    n = len(found)
+    print_error(f"fairperm: failed: {len(failed)} of {n} changes (--fail-on {', '.join(words)})")
+    for row in failed[:_MAX_FAILED]:
+        print_error(write_message(f"  {row.verdict}: {row.name}"))
+    if len(failed) > _MAX_FAILED:
+        print_error(f"  and {len(failed) - _MAX_FAILED} more")
+    return 1

@@ -355,6 +355,20 @@ class PeriodSample:
         notes = (*self.notes, *test.sample["notes"])
         return replace(test, sample={**test.sample, "notes": notes}).result(tested)
 
+    def test_sum(self) -> PermutationTestResult:
+        """Test whether the gaps of all periods add up to zero: periods are strata that weigh alike.
+
+        A gap h is larger in size than a gap g exactly if h − g and h + g have the same sign.
+        """
+        table, n = self.table, len(self.table.strata)
+        strata = tuple(itertools.product(self.periods, table.strata))
+        stratum = _periods_of(table).astype(np.intp) * n + table.stratum
+        both = replace(table, stratum=stratum, strata=strata, period=None)
+        weights = np.tile(self.weights, len(self.periods)).tolist()
+        options = replace(self.options, stratum_weights=dict(zip(strata, weights, strict=True)))
+        plan = Plan.for_table(self.metric, both, self.groups, options)
+        return compare(both, plan, self.groups, options)
+
     def describe_change(
         self,
         result: PermutationTestResult,
@@ -538,6 +552,15 @@ class PeriodSample:
         is_hall = result.variance == Variance.HALL
         without = "; the statistic is without its skewness" if is_hall else ""
         return f"Asymptotically valid for {weak}, and exact {exact}{without}."
+
+
+def split_by_period(table: Sample, group: Hashable, periods: Sequence[Hashable]) -> Sample:
+    """Return the rows of one group, with the periods as groups."""
+    place = _find_places(_periods_of(table), table.periods, periods)
+    kept = np.flatnonzero((table.group == table.groups.index(group)) & (place >= 0))
+    return replace(
+        table.take(kept), group=place[kept].astype(np.uint8), groups=tuple(periods), period=None
+    )
 
 
 def _field(change: Any, name: str) -> Any:

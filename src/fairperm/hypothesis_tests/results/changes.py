@@ -332,7 +332,7 @@ class PeriodChange(ChangeResult):
     @property
     def answer(self) -> str:
         """The gap in both periods, and whether chance explains the change."""
-        old, new = map(_name_period, self.periods)
+        old, new = map(name_period, self.periods)
         return answer_period_change(self, (old, new))
 
 
@@ -421,7 +421,7 @@ class PeriodComparisonResult(ResultWithFrame):
         columns = self.columns()
         first = self.gaps[self.periods[0]]
         return plots.gap_over_time(
-            [_name_period(period) for period in self.periods],
+            [name_period(period) for period in self.periods],
             columns["gap"],
             columns["gap_lower"],
             columns["gap_upper"],
@@ -440,17 +440,17 @@ class PeriodComparisonResult(ResultWithFrame):
     @property
     def answer(self) -> str:
         """In how many periods the gap changed by more than chance explains, and the clearest."""
-        return answer_periods(self, [_name_period(one) for one in self.periods])
+        return answer_periods(self, [name_period(one) for one in self.periods])
 
     def _lines(self) -> list[tuple[str, str]]:
         first = self.gaps[self.periods[0]]
         level = format_level(first.confidence_level)
         lines = [
-            (_name_period(period), f"gap {_with_interval(gap, level)}")
+            (name_period(period), f"gap {_with_interval(gap, level)}")
             for period, gap in self.gaps.items()
         ]
         for change in self.changes:
-            name = " → ".join(map(_name_period, change.periods))
+            name = " → ".join(map(name_period, change.periods))
             text = f"{_with_interval(change, level)}  {state_pvalue(change.pvalue)}"
             if len(self.changes) > 1:
                 text += f", adjusted {format_pvalue(change.adjusted_pvalue)}"
@@ -475,7 +475,7 @@ def _as_value(name: Hashable) -> Any:
     return name if is_plain else format_name(name)
 
 
-def _name_period(period: Hashable) -> str:
+def name_period(period: Hashable) -> str:
     """Return the name of a period as text; a day needs no time."""
     return _MIDNIGHT.sub("", format_name(period))
 

@@ -95,6 +95,16 @@ def write_table_html(
     return f"<div><p><strong>{escape(answer)}</strong></p>{table if rows else ''}{told}</div>"
 
 
+def write_table(answer: str, rows: Sequence[Sequence[str]], notes: Iterable[str] = ()) -> str:
+    """Return the answer, a line for each row with its cells below one another, and the notes."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join([*wrap_answer(answer), *(f"  {line.rstrip()}" for line in lines), *notes])
+
+
 def state_rows(n_used: float, n_dropped: int, units: str = "rows") -> tuple[str, str]:
     """Return how many rows were used and left out, as a line of a result.
 
