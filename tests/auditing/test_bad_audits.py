@@ -145,7 +145,6 @@ margin={'selection_rate': None} → TypeError: margin must be a number above 0; 
 min_group_size=0 → min_group_size {WHOLE} 0.
 min_group_size=1.5 → TypeError: min_group_size {WHOLE} 1.5.
 min_group_size='50' → TypeError: min_group_size {WHOLE} '50'.
-min_group_size=None → TypeError: min_group_size {WHOLE} None.
 intersections=1 → TypeError: intersections must be True or False; got 1.
 intersections=None → TypeError: intersections must be True or False; got None.
 intersections=True →

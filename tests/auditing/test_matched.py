@@ -99,10 +99,8 @@ def test_report_says_what_is_compared_and_what_was_left_out() -> None:
         ({"metrics": "roc_auc", "y_true": "hired"}, "metrics must be a rate, a mean or another"),
         ({"metrics": "equalized_odds", "y_true": "hired"}, "metrics must be a rate, a mean or"),
         ({"metrics": twice_accuracy, "y_true": "hired"}, "metrics must be a rate, a mean or"),
-        ({"cluster": "application"}, "cluster cannot be used with matched"),
-        ({"control_features": "hired"}, "control_features cannot be used with matched"),
+        ({"control_features": "hired"}, "control_features must be alike in all rows of one set"),
         ({"distances": "wasserstein"}, "matched cannot be used with distances"),
-        ({"y_score_new": "score"}, "matched cannot be used with y_score_new"),
         ({"scheme": "pooled"}, "scheme must be one of 'auto'"),
     ],
 )

@@ -108,6 +108,7 @@ OF_AUDITS: list[dict[str, Any]] = [
 OF_MODELS: list[dict[str, Any]] = [
     {**SCORED, "--score": "s_old", "--score-new": "s", "--threshold-new": 0.6},
     {"--metric": "balanced_accuracy", **FEW},
+    {"--matched": "m"},
 ]
 REASONS = (
     "cannot be evaluated",

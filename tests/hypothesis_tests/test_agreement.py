@@ -22,7 +22,10 @@ INEQUALITY = {"generalized_entropy_index", "theil_t_index", "theil_l_index", "at
 RANKS = {"roc_auc", "gini", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"}
 UNMATCHED = {*RANKS, "equalized_odds"}
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
-DESIGNS = ("rows", "weights", "clusters", "weighted clusters", "strata", "matched")
+DESIGNS = (
+    *("rows", "weights", "clusters", "weighted clusters", "strata"),
+    *("matched", "matched strata"),
+)
 DRAWS = (0, 39, 59, 63, "auto")  # 0 is the normal limit
 
 
@@ -56,8 +59,10 @@ def draw_design(design: str, n: int, rng: np.random.Generator) -> dict[str, Any]
         options |= {"cluster": rng.integers(0, n // 2, n), "split_clusters": True}
     if design == "strata":
         options["control_features"] = rng.integers(0, 2, n)
-    if design == "matched":
+    if design.startswith("matched"):
         options["matched"] = rng.integers(0, n // 2, n)
+    if design == "matched strata":
+        options["control_features"] = options["matched"] % 2
     return options
 
 
@@ -115,4 +120,6 @@ def test_pvalues_and_intervals_never_contradict_each_other(part: int) -> None:
         rejected += rejects
     assert min(rejected, tested.total() - rejected, ratios) > tested.total() / 10
     wanted = set(itertools.product(fairperm.metric_names(), DESIGNS))
-    assert wanted - set(tested) == {(metric, "matched") for metric in UNMATCHED}
+    assert wanted - set(tested) == {
+        (metric, design) for metric in UNMATCHED for design in ("matched", "matched strata")
+    }

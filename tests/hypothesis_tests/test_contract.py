@@ -51,6 +51,8 @@ COLUMNS: dict[str, Array] = {
     "control_features": np.arange(N) // 3 % 3,
     "cluster": np.arange(N) // 4,
     "matched": np.arange(N) // 2,
+    "strata_of_sets": np.arange(N) // 2 % 3,
+    "weight_of_sets": np.repeat(RNG.uniform(0.5, 2, N // 2).round(3), 2),
     "query": QUERY,
     "users": QUERY // 2,
     "sample_weight": RNG.uniform(0.5, 2, N).round(3),
@@ -111,6 +113,15 @@ DESIGNS = {
     ),
     "a function without an error": gap(LABELS, metric=plain_accuracy, variance=None),
     "matched sets": gap(f"{LABELS} matched", "sides", metric="accuracy"),
+    "matched sets in strata": gap(
+        f"{LABELS} matched control_features:strata_of_sets", "sides", metric="accuracy"
+    ),
+    "clusters of weighted sets": gap(
+        f"{LABELS} matched cluster sample_weight:weight_of_sets", "sides", metric="precision"
+    ),
+    "models of matched sets": design(
+        fairperm.compare_models, f"{LABELS} y_pred_new matched", "sides", metric="precision"
+    ),
     "equivalence": design(fairperm.equivalence_test, LABELS, metric="tpr", margin=0.1),
     "models": design(fairperm.compare_models, f"{LABELS} y_pred_new", metric="tpr"),
     "periods": design(fairperm.compare_periods, f"{LABELS} period", metric="tpr"),

@@ -265,9 +265,6 @@ def test_frames_margins_and_the_normal_limit() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"cluster": [1, 2, 3, 4]}, "cluster cannot be used with matched: groups are exchanged"),
-        ({"control_features": list("xxyy")}, "control_features cannot be used with matched"),
-        ({"sample_weight": [1, 2, 1, 2]}, "sample_weight cannot be used with matched"),
         ({"scheme": "pooled"}, "scheme must be one of 'auto'; got 'pooled'"),
         (
             {"variance": "score"},

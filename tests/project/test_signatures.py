@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "audit_periods": fairperm.audit_periods,
 }
 # Groups of the same sets.
-WITH_SETS = {"omnibus_test", "audit"}
+WITH_SETS = {"omnibus_test", "audit", "compare_models"}
 # What a function cannot do, and what is its own.
 LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
@@ -115,7 +115,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 # One model, or two.
 NOT_OPTIONS = {
     "audit": {"y_pred_new", "y_score_new", "threshold_new"},
-    "compare": {"matched", "score_bins", "distances", "rankings", "query", "k"},
+    "compare": {"score_bins", "distances", "rankings", "query", "k"},
 }
 # Files have no index.
 ONLY_IN_PYTHON = {"ignore_index"}

@@ -78,6 +78,8 @@ if TYPE_CHECKING:
 ADJUSTMENTS = ("holm", "bh", "by", None)
 FAMILIES = ("audit", "attribute")
 GROUP_SIZES = ("metric", "rows")
+_MIN_ROWS = 50  # of a group that is judged
+_MIN_SETS = 20  # whose skewed differences hold the level (tests/hypothesis_tests/test_matched.py)
 _NO_MAX_T = (
     "Max-T over metrics is valid only if they depend on each other alike in both groups, which an "
     f"audit cannot know. Use {argument('adjust', 'holm')}."
@@ -106,7 +108,7 @@ def audit(
     alpha: float = 0.05,
     margin: float | Mapping[str, float] | None = None,
     ratio: float | Mapping[str, float] | None = None,
-    min_group_size: int = 50,
+    min_group_size: int | None = None,
     group_size_by: GroupSize = "metric",
     threshold: float | None = None,
     threshold_new: float | None = None,
@@ -190,8 +192,9 @@ def audit(
         The smallest ratio of either group's value to the other's that is acceptable: one for all
         metrics, or by their names. 0.8 is the four-fifths rule. The rows' ``ratio_verdict`` says
         whether the rule is shown to be met or not. Strata and joint metrics have no ratio.
-    min_group_size : int
-        Smaller groups stay in the table but are not judged.
+    min_group_size : int, optional
+        Smaller groups stay in the table but are not judged: by default those of fewer than 50
+        rows, or 20 matched sets.
     group_size_by : {"metric", "rows"}
         What `min_group_size` counts: the rows that the metric's value rests on, or all rows of the
         group. The value of a rate rests on its denominator (positives, for a true positive rate);
@@ -303,7 +306,9 @@ def audit(
         ratios=_name_bounds(
             "ratio", "a number strictly between 0 and 1", 1.0, ratio, named | ranked
         ),
-        min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
+        min_group_size=default_min_group_size(given)
+        if min_group_size is None
+        else checks.integer("min_group_size", min_group_size, 1, 10**12),
         group_size_by=checks.choice("group_size_by", group_size_by, GROUP_SIZES),
         n_attributes=len(attributes),
     )
@@ -404,6 +409,11 @@ def audit(
     warn_of(notes)
     # no warnings: what the test of all groups at once adds to the comparisons
     return replace(result, notes=(*result.notes, *describe_joint_findings(result).values()))
+
+
+def default_min_group_size(given: Mapping[str, object]) -> int:
+    """Return the smallest group that is judged by default: so many rows, or matched sets."""
+    return _MIN_ROWS if given.get("matched") is None else _MIN_SETS
 
 
 def _refuse_with(others: str, **is_used: bool) -> None:

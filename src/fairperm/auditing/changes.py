@@ -14,7 +14,7 @@ import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.formatting import format_count, state_pvalue
-from fairperm.auditing.comparisons import run_in_batches
+from fairperm.auditing.comparisons import Pair, run_in_batches
 from fairperm.auditing.verdicts import (
     adjust_by_key,
     flag_small_groups,
@@ -22,10 +22,8 @@ from fairperm.auditing.verdicts import (
     largest_by_key,
 )
 from fairperm.errors import InputError, UndefinedMetricError, argument
-from fairperm.hypothesis_tests.changes.models import ChangeTest, make_sum_test
-from fairperm.hypothesis_tests.groups import make_test
+from fairperm.hypothesis_tests.changes.models import make_change_test, make_sum_test
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
-from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.changes import GapChange
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import interval_level
@@ -34,10 +32,10 @@ from fairperm.inference.null import agree, agree_at_margin
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fairperm.auditing.comparisons import ComparedPair, Settings
+    from fairperm.auditing.comparisons import ComparedPair, PairTest, Settings
     from fairperm.data.arguments import Inputs
-    from fairperm.hypothesis_tests.groups import GapTest
-    from fairperm.hypothesis_tests.rates import RateTest
+    from fairperm.hypothesis_tests.changes.matched_models import MatchedChangeTest
+    from fairperm.hypothesis_tests.changes.models import ChangeTest
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.changes import ModelComparisonResult
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -55,9 +53,8 @@ def check_models(inputs: Inputs, settings: Settings) -> None:
         rule = f"'two-sided' or 'symmetric' with {new}"
         hint = "A change in one direction makes a gap smaller or larger, as its sign has it."
         raise InputError("alternative", rule, settings.alternative, hint)
-    for name in ("score_bins", "matched"):
-        if getattr(inputs, name) is not None:
-            raise InputError(f"{argument(name)} cannot be used with {new}.")
+    if inputs.score_bins is not None:
+        raise InputError(f"{argument('score_bins')} cannot be used with {new}.")
 
 
 def add_changes(
@@ -135,27 +132,28 @@ class _RowTests:
     """
 
     row: AuditRow
-    change: ChangeTest
-    others: tuple[RateTest | GapTest, ...]
+    change: ChangeTest | MatchedChangeTest
+    others: tuple[PairTest, ...]
 
     @classmethod
     def of(cls, row: AuditRow, pair: ComparedPair, settings: Settings) -> _RowTests:
         """Studentize the observed gaps. Raises UndefinedMetricError without standard errors."""
         question, groups, options = pair.question, row.groups, settings.quiet()
         both = question.of_both_models().table_of(groups)
-        change = ChangeTest.of(both, question.metric, groups, options)
-        others: list[RateTest | GapTest] = []
-        if not change.gap_test.plan.metric.is_joint:
+        change = make_change_test(both, question.metric, groups, options)
+        others: list[PairTest] = []
+        if not change.is_joint:
             others.append(make_sum_test(both, question.metric, groups, options))
-            if row.margin is not None and change.gap_test.plan.variance is not None:
-                table = question.of_new_model().table_of(groups)
-                options = replace(options, stratum_weights=change.weigh_strata(table))
-                plan = Plan.for_table(question.metric, table, groups, options)
-                others.append(make_test(table, plan, groups, options))
+            if row.margin is not None and change.has_error:
+                of_new = question.of_new_model()
+                if settings.stratum_weights is None:
+                    weights = change.weigh_strata(of_new.table_of(groups))
+                    settings = replace(settings, stratum_weights=weights)
+                others.append(Pair(of_new, groups).make_test(settings))
         return cls(row, change, tuple(others))
 
     @property
-    def tests(self) -> list[RateTest | GapTest]:
+    def tests(self) -> list[PairTest]:
         return [self.change.gap_test, *self.others]
 
     def compare(self, found: Iterator[Tested], settings: Settings) -> _TestedChange:

@@ -323,7 +323,7 @@ class Audit(AuditData):
             sweep=sweep,
             not_swept=getattr(sweep, "not_swept", None),
             provenance=provenance,
-            defaults=list_defaults(),
+            defaults=list_defaults(self.settings),
         )
 
     def _repr_html_(self) -> str:
@@ -335,11 +335,12 @@ class Audit(AuditData):
         return as_text(self)
 
 
-def list_defaults() -> dict[str, object]:
-    """Return the defaults of the arguments of an audit."""
-    from fairperm.auditing.audit import audit
+def list_defaults(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults of the arguments of an audit with these settings."""
+    from fairperm.auditing.audit import audit, default_min_group_size
 
-    return {one.name: one.default for one in signature(audit).parameters.values()}
+    defaults = {one.name: one.default for one in signature(audit).parameters.values()}
+    return defaults | {"min_group_size": default_min_group_size(settings)}
 
 
 def _find_name(alias: str, names: Sequence[str]) -> str:

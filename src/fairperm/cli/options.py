@@ -465,7 +465,11 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             None,
             choices=("higher", "lower"),
         ),
-        Option("min_group_size", "ROWS", "Groups with fewer rows get no verdict.", default=50),
+        Option(
+            "min_group_size",
+            "ROWS",
+            "Groups with fewer rows get no verdict. Default: 50; of matched sets, 20.",
+        ),
         Option(
             "group_size_by",
             "metric|rows",

@@ -56,7 +56,7 @@ def leave_one_out_variance(part: Metric, u: Array, counts: Array, total: Array) 
         base = u @ coefficients if coefficients.any() else np.ones(len(u))
         whole, n = counts @ base, counts @ (base != 0)
         along = gradient[..., members] @ u[:, members].T
-        influence += _shrink(n)[..., None] * along / (1 - base / whole[..., None])
+        influence += shrink(n)[..., None] * along / (1 - base / whole[..., None])
     variance = np.where(counts > 0, counts * influence**2, 0.0).sum(axis=-1)
     return drop_rounding(variance, gradient, counts @ u**2)
 
@@ -71,7 +71,7 @@ def drop_rounding(variance: Array, gradient: Array, squares: Array) -> Array:
     return np.where(variance <= _ROUNDING**2 * terms, 0.0, variance)
 
 
-def _shrink(n: Array) -> Array:
+def shrink(n: Array) -> Array:
     """Return the root of (n − 1)/n; not a number for a single unit."""
     return np.sqrt(np.where(n > 1, (n - 1) / n, np.nan))
 
@@ -167,7 +167,7 @@ class LeaveOneOut:
         ):
             n = np.broadcast_to(sizes, whole.shape[:-1]) if column < 0 else counts[..., column]
             base = whole @ coefficients if coefficients.any() else n
-            own = _shrink(n)[..., None] * gradient[..., members]
+            own = shrink(n)[..., None] * gradient[..., members]
             slopes = own[..., moves[members]]
             found += [1 / base, own @ centre[members], *np.moveaxis(slopes, -1, 0)]
         return np.stack(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
-from fairperm._utils.sorting import equate_close
 from fairperm.engines.estimates import Gaps, join_gaps
 from fairperm.engines.many_groups import check_group_count
-from fairperm.engines.matched_sets import ManyMatchedSets, MatchedSets
+from fairperm.engines.matched_sets import ManyMatchedSets, StrataOfSets
 from fairperm.engines.resampling.shared_labels import PermutationRequest
-from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, listed, shown
+from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests.matched_sides import read_sides
 from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Inputs
     from fairperm.data.sample import Sample
     from fairperm.engines.resampling.blocks import Stop
+    from fairperm.hypothesis_tests.matched_sides import SidesOfSets
     from fairperm.hypothesis_tests.plan import Options
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import AnyMetric, Metric
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MIN_INFLUENTIAL_SETS = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
-_ROUNDING = 1e-13  # relative rounding error of a mean, with room
 _TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
 MATCHED = "matched"  # the scheme in results
 _VARIANCES = ("auto", Variance.HALL.value, Variance.DELTA.value, None)
@@ -48,13 +48,13 @@ _VARIANCES = ("auto", Variance.HALL.value, Variance.DELTA.value, None)
 
 def check_matched(inputs: Inputs, options: Options) -> None:
     """Raise InputError for arguments that have no meaning with matched sets."""
-    matched = argument("matched")
-    for name in ("control_features", "cluster", "sample_weight"):
-        if getattr(inputs, name) is not None:
-            raise InputError(
-                f"{argument(name)} cannot be used with {matched}: groups are exchanged inside "
-                "each set, and every set counts once."
-            )
+    if inputs.split_clusters:
+        raise InputError(
+            f"{argument('split_clusters')} cannot be used with {argument('matched')}: clusters "
+            "contain whole sets."
+        )
+    if options.stratum_weights is not None and inputs.control_features is None:
+        raise InputError(f"{argument('stratum_weights')} needs {argument('control_features')}.")
     if options.is_limit and options.variance == Variance.HALL:
         rule = f"at least 1 with {argument('variance', 'hall')}"
         raise InputError("n_resamples", rule, 0, "The normal limit leaves skewness in.")
@@ -71,8 +71,9 @@ class MatchedTest(PermutationTest[Gaps]):
     """
 
     observed: Observed
-    sets: MatchedSets
+    sets: StrataOfSets
     scale: Array
+    read: SidesOfSets
     n_sets: tuple[int, int]
     is_limit: bool
     sample: Mapping[str, Any]
@@ -83,10 +84,22 @@ class MatchedTest(PermutationTest[Gaps]):
     ) -> MatchedTest:
         """Studentize the observed gap. Raises UndefinedMetricError without a standard error."""
         part = choose_matched(table, metric, groups)
-        sides, n_rows, n_left_out = average_sides(table, part, groups)
-        first, second = np.moveaxis(sides, 1, 0)
-        variance = _choose_variance(part, options)
-        sets = MatchedSets.of(part, first, second, variance)
+        return cls.of_sides(
+            table, part, groups, options, read_sides(table, part, groups, options.stratum_weights)
+        )
+
+    @classmethod
+    def of_sides(
+        cls,
+        table: Sample,
+        part: Metric,
+        groups: tuple[Hashable, Hashable],
+        options: Options,
+        read: SidesOfSets,
+    ) -> MatchedTest:
+        """Studentize the observed gap of sets that were read."""
+        variance = _choose_variance(part, options, read)
+        sets = StrataOfSets.of(part, read.sides, variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             values, errors = sets.values()
         check_values(part, groups, values)
@@ -95,7 +108,7 @@ class MatchedTest(PermutationTest[Gaps]):
         gap = gaps.difference[0]
         error = gaps.standard_error[0]
         if variance is None:
-            error = replace(sets, variance=Variance.DELTA).observed().standard_error[0]
+            error = sets.studentized_by(Variance.DELTA).observed().standard_error[0]
         skewness = 0.0 if gaps.skewness is None else float(gaps.skewness[0, 0])
         statistic = float(gaps.studentized(scale)[0])
         check_statistic(part, statistic, options)
@@ -108,10 +121,12 @@ class MatchedTest(PermutationTest[Gaps]):
             level=options.confidence_level,
             min_draws=count_least(options.confidence_level),
             reach=ErrorReach(gap, gaps.standard_error[0], part.span, skewness=skewness),
-            has_normal_floor=variance == Variance.HALL,
+            has_normal_floor=variance == Variance.HALL
+            or (variance is not None and read.sides.leaves_one_out),
             skewness=skewness,
         )
-        sample = _sample(table, part, groups, options, (values, errors), (n_rows, len(first)))
+        sample = _sample(table, part, groups, options, (values, errors), read)
+        n_sets = read.base_sizes(part).tolist()
         sample |= {
             "part": None,
             "variance": None if variance is None else variance.value,
@@ -119,7 +134,7 @@ class MatchedTest(PermutationTest[Gaps]):
             "standard_error": float(error[0]),
             "binning_errors": None,
             "notes": (
-                *note_left_out(n_left_out, len(first), "both groups"),
+                *read.notes(),
                 *_note_few(small_groups.effective_number(*sets.influences()), part),
                 *table.notes,
             ),
@@ -128,7 +143,8 @@ class MatchedTest(PermutationTest[Gaps]):
             observed=observed,
             sets=sets,
             scale=scale,
-            n_sets=_count_bases(part, sides),
+            read=read,
+            n_sets=(n_sets[0], n_sets[1]),
             is_limit=options.is_limit,
             sample=sample,
         )
@@ -139,7 +155,7 @@ class MatchedTest(PermutationTest[Gaps]):
 
     def base_sizes(self) -> dict[str, tuple[int, int]]:
         """Return how many sets each group's value rests on."""
-        return {"sets": self.n_sets}
+        return {"clusters" if self.read.is_clustered else "sets": self.n_sets}
 
     def known_reference(self) -> NormalLimit | None:
         """Return the normal limit if that was asked for."""
@@ -151,7 +167,7 @@ class MatchedTest(PermutationTest[Gaps]):
 
     def request(self, stop: Stop[Gaps]) -> PermutationRequest[Gaps]:
         """Return what to permute."""
-        return PermutationRequest.of(self.sets.permuted, stop, counts=len(self.sets.count))
+        return PermutationRequest.of(self.sets.permuted, stop, counts=self.sets.n_kinds)
 
     def statistics(self, blocks: Sequence[Gaps], first: int | None) -> Array:
         """Return the studentized gaps."""
@@ -179,8 +195,8 @@ class ManyMatchedTest(PermutationTest[Array]):
         """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
         check_group_count(groups, "Merge small groups, or compare some of them.")
         part = choose_matched(table, metric, groups)
-        sides, n_rows, n_left_out = average_sides(table, part, groups)
-        sets = ManyMatchedSets.of(part, sides, is_studentized=options.variance is not None)
+        read = read_sides(table, part, groups, options.stratum_weights)
+        sets = ManyMatchedSets.of(part, read.sides, is_studentized=options.variance is not None)
         values, errors = sets.values()
         check_values(part, groups, values)
         scale = float(part.span if np.isfinite(part.span) else np.abs(values).max())
@@ -195,11 +211,11 @@ class ManyMatchedTest(PermutationTest[Array]):
             level=options.confidence_level,
             min_draws=MIN_DRAWS,
         )
-        sample = _sample(table, part, groups, options, (values, errors), (n_rows, len(sides)))
+        sample = _sample(table, part, groups, options, (values, errors), read)
         sample |= {
             "mean": float(values.mean()),
             "notes": (
-                *note_left_out(n_left_out, len(sides), "all groups"),
+                *read.notes(),
                 *_note_few(float(sets.n_unlike), part),
                 *table.notes,
             ),
@@ -213,7 +229,7 @@ class ManyMatchedTest(PermutationTest[Array]):
     def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
         """Return what to permute."""
         draw = partial(self.sets.permuted, scale=self.scale)
-        return PermutationRequest.of(draw, stop, counts=self.sets.sides.size)
+        return PermutationRequest.of(draw, stop, counts=self.sets.n_numbers)
 
     def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
         """Return the statistics, which is all that was kept."""
@@ -227,11 +243,10 @@ def _sample(
     groups: tuple[Hashable, ...],
     options: Options,
     values_and_errors: tuple[Array, Array],
-    rows_and_sets: tuple[NDArray[np.int64], int],
+    read: SidesOfSets,
 ) -> dict[str, Any]:
     """Return the fields that results of two and of several groups have."""
     values, errors = values_and_errors
-    n_rows, n_sets = rows_and_sets
     return {
         "metric": part.name,
         "attribute": table.attribute,
@@ -239,24 +254,30 @@ def _sample(
         "values": dict(zip(groups, values.tolist(), strict=True)),
         "standard_errors": dict(zip(groups, errors.tolist(), strict=True)),
         "counts": {
-            group: {"rows": int(n), "sets": n_sets} for group, n in zip(groups, n_rows, strict=True)
+            group: {"rows": int(n)} | read.counts
+            for group, n in zip(groups, read.n_rows, strict=True)
         },
         "scheme": MATCHED,
         "variance": None if options.variance is None else Variance.DELTA.value,
-        "n_strata": 1,
+        "n_strata": read.n_strata,
         "n_dropped": table.n_dropped,
         "seed": options.seed,
-        "validity": state_validity(part, options),
+        "validity": state_validity(part, options, read),
     }
 
 
-def _choose_variance(part: Metric, options: Options) -> Variance | None:
+def _choose_variance(part: Metric, options: Options, read: SidesOfSets) -> Variance | None:
     """Return what studentizes. The normal limit leaves skewness in, and rates are as good as exact.
 
-    Sets whose outcomes differ in one of two ways have McNemar's test.
+    Sets whose outcomes differ in one of two ways have McNemar's test. Skewness estimated from units
+    that weigh differently is none.
     """
+    leaves_one_out = read.sides.leaves_one_out
+    if leaves_one_out and options.variance == Variance.HALL:
+        rule = f"'auto', 'delta' or None with {argument('cluster')} or {argument('sample_weight')}"
+        raise InputError("variance", rule, options.variance)
     if options.variance == "auto":
-        keeps_skewness = part.has_denominator or options.is_limit
+        keeps_skewness = part.has_denominator or options.is_limit or leaves_one_out
         return Variance.DELTA if keeps_skewness else Variance.HALL
     return None if options.variance is None else Variance(str(options.variance))
 
@@ -290,75 +311,18 @@ def check_statistic(metric: Metric, statistic: float, options: Options) -> None:
         raise UndefinedMetricError("metric", rule, metric.name)
 
 
-def _count_bases(metric: Metric, sides: Array) -> tuple[int, int]:
-    """Return the number of sets that each group's value rests on: of a rate, those in its base."""
-    bases = [(sides @ base > 0).sum(axis=0) for base in metric.bases().values()]
-    first, second = np.min(bases, axis=0) if bases else np.full(2, len(sides))
-    return int(first), int(second)
-
-
-def average_sides(
-    table: Sample, metric: Metric, groups: tuple[Hashable, ...]
-) -> tuple[Array, NDArray[np.int64], int]:
-    """Return the mean contributions of each group (axis 1) in every set that has all, in any order.
-
-    Then each group's number of rows in these sets, and the number of sets that were left out.
-    """
-    k = len(groups)
-    place = np.full(len(table.groups), -1)
-    place[[table.groups.index(group) for group in groups]] = np.arange(k)
-    chosen = np.flatnonzero(place[table.group] >= 0)
-    if table.matched is None:
-        raise TypeError("the table was read without matched sets")
-    names, which = np.unique(table.matched[chosen], return_inverse=True)
-    count = table.count[chosen]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        of_chosen = {name: one[chosen] for name, one in table.columns.items()}
-        contributions = metric.checked_matrix(of_chosen)
-    if not np.isfinite(contributions).all():
-        got = Shown(f"infinite or undefined ones of {metric.name}")
-        raise InputError("metric", "made of finite numbers", got, "Are values too large for it?")
-    at = k * which.ravel() + place[table.group[chosen]]
-    n = np.bincount(at, count, k * len(names)).reshape(-1, k)
-    # sums of rows in the order of their values: the user's order of rows changes no digit
-    order = np.lexsort([*contributions.T, at])
-    totals, sizes = (
-        np.stack(
-            [np.bincount(at[order], (count * one)[order], k * len(names)) for one in columns],
-            axis=-1,
-        ).reshape(len(names), k, -1)
-        for columns in (contributions.T, np.abs(contributions.T))
-    )
-    whole = (n > 0).all(axis=1)
-    if whole.sum() < 2:
-        rule = f"names of at least two sets with rows of {listed(groups)}"
-        every = "both" if k == 2 else "all"
-        got = Shown(f"{format_count(int(whole.sum()), 'set')} with {every}, of {len(names):,}")
-        raise InputError("matched", rule, got, "Rows of one set have the same value in it.")
-    means, scales = (one[whole] / n[whole][..., None] for one in (totals, sizes))
-    for j in range(means.shape[-1]):  # repeated answers change the last digits of a mean
-        means[..., j] = equate_close(means[..., j], _ROUNDING * scales[..., j])
-    return means, n[whole].sum(axis=0).astype(np.int64), int((~whole).sum())
-
-
-def state_validity(metric: Metric, options: Options) -> str:
+def state_validity(metric: Metric, options: Options, read: SidesOfSets) -> str:
     """Return for which null the p-value is valid, and whether exactly or asymptotically."""
-    weak = f"the weak null (equal {metric.name} over the sets)"
+    over = "sets" if read.n_strata == 1 else "sets of each stratum, weighted"
+    weak = f"the weak null (equal {metric.name} over the {over})"
     if options.is_limit:
         return f"Asymptotically valid for {weak}: the normal limit, without permutations."
     exact = "the groups can be exchanged inside every set"
+    if read.is_clustered:
+        exact = "the groups can be exchanged in all sets of a cluster at once"
     if options.variance is None:
         return f"Exact if {exact}. Not valid for {weak}: un-studentized."
     return f"Asymptotically valid for {weak}, and exact if {exact}."
-
-
-def note_left_out(n_left_out: int, n_sets: int, groups: str) -> list[str]:
-    """Return a note on the sets that lack rows of a group."""
-    if not n_left_out:
-        return []
-    were = "was" if n_left_out == 1 else "were"
-    sets = format_count(n_left_out, "set")
-    return [f"{sets} without rows of {groups} {were} left out; {n_sets:,} remain."]
 
 
 def _note_few(effective: float, metric: Metric) -> list[str]:

@@ -64,6 +64,8 @@ _SCHEMES = {
     "pooled": "Group labels were exchanged among all rows of both groups.",
     "matched": "Group labels were exchanged inside each matched set, in which the rows of a group "
     "count as their mean.",
+    "matched clusters": "Group labels were exchanged inside matched sets, in all sets of a cluster "
+    "at once. In a set, the rows of a group count as their mean.",
     "clusters": "Group labels were exchanged among the clusters of both groups, each as a whole.",
     "lists": "Group labels were exchanged among the items of each list.",
 }
@@ -294,8 +296,9 @@ def describe_question(view: AuditView) -> list[Markup]:
         sentences.append(text.format(_name_setting(settings["sample_weight"])))
     if view.audit.is_matched:
         text = Markup("Rows of one matched set{} are compared with each other: every set counts "
-                      "once. {}")  # fmt: skip
-        sentences.append(text.format(_name_setting(settings["matched"]), _count_sets(view)))
+                      "{}. {}")  # fmt: skip
+        often = "by its weight" if view.audit.is_weighted else "once"
+        sentences.append(text.format(_name_setting(settings["matched"]), often, _count_sets(view)))
     if settings.get("rankings"):
         sentences.append(_describe_lists(view))
     if view.has_distances:
@@ -303,6 +306,7 @@ def describe_question(view: AuditView) -> list[Markup]:
     if view.audit.is_clustered:
         text = Markup("{} of one cluster{} belong together: {}.")
         rows = "Rows" if audit.units == "rows" else "Queries"
+        rows = "Sets" if audit.is_matched else rows
         so = f"clusters are compared, not {rows.lower()}"
         so = "their lists do not count as independent" if audit.units == "items" else so
         sentences.append(text.format(rows, _name_setting(settings["cluster"]), so))
@@ -546,10 +550,13 @@ def _describe_test(
         draws = _describe_draws([result for _, result in results if not result.exact])
         if n_exact:
             draws = f"All permutations were counted, or if too many, random ones. {draws}"
-    scheme = _SCHEMES["clusters" if is_clustered else one.scheme]
+    is_matched = "sets" in one.counts[one.groups[0]]
+    scheme = _SCHEMES[one.scheme]
+    if is_clustered:
+        scheme = _SCHEMES["matched clusters" if is_matched else "clusters"]
     if "queries" in one.counts[one.groups[0]]:
         scheme = call_queries(scheme)
-    if is_stratified:
+    if is_stratified and not is_matched:
         scheme = scheme.replace("were exchanged", "were exchanged within each stratum,")
     return TestDescription(
         metrics=join_words(metrics),

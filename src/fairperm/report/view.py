@@ -275,7 +275,7 @@ class AuditView:
     def units(self) -> str:
         """What a sample has many or few of."""
         if self.audit.is_matched:
-            return "sets"
+            return "clusters" if self.audit.is_clustered else "sets"
         if self.audit.is_clustered:
             return "clusters"
         return "rows" if self.audit.units == "rows" else "queries"
@@ -286,7 +286,7 @@ class AuditView:
         if self.audit.units == "items":
             return f"the items of each {'stratum of a ' if self.audit.is_stratified else ''}list"
         if self.audit.is_matched:
-            return "the rows of each set"
+            return f"the rows of each {'cluster of sets' if self.audit.is_clustered else 'set'}"
         return f"the {self.units} of each stratum" if self.audit.is_stratified else self.units
 
     @property

@@ -149,7 +149,7 @@ class Outcome:
                 sweep=sweeps.found,
                 not_swept=sweeps.reasons,
                 provenance=run.describe(self.options),
-                defaults=list_defaults(),
+                defaults=list_defaults(self.audit.settings),
             )
         as_markdown = outputs.as_markdown if self.is_of_one else outputs.changes_as_markdown
         run.write(

@@ -60,7 +60,9 @@ def _write_page(name: str, document: Mapping[str, Any], params: Mapping[str, Any
         presentation = read_presentation(params, groups)
         parts = ("options", "inputs", "rows_read", "versions")
         run = describe_run(_SCHEMAS[document["schema"]], *(document[one] for one in parts))
-        return as_html(audit, presentation=presentation, provenance=run, defaults=list_defaults())
+        return as_html(
+            audit, presentation=presentation, provenance=run, defaults=list_defaults(audit.settings)
+        )
     except (FairpermError, MemoryError, OSError):
         raise
     except Exception as error:  # a wrong type or a missing key shows itself anywhere

@@ -36,11 +36,12 @@ _ALIKE, _PARTS = "clusters", "parts"
 def count_clusters(lazy: LazyRows) -> Inputs | None:
     """Return the inputs with counted clusters as their data; None if they cannot be counted.
 
-    They cannot if there are too many kinds of rows or of clusters, if rows have weights, or if a
-    cluster has rows in several groups or strata.
+    They cannot if there are too many kinds of rows or of clusters, if rows have weights or are in
+    matched sets, or if a cluster has rows in several groups or strata.
     """
     names = [name for name in lazy.keys if name.startswith("cluster ")]
-    if names != [_CLUSTER] or "sample_weight 0" in lazy.keys:
+    have_more = any(one.startswith(("sample_weight ", "matched ")) for one in lazy.keys)
+    if names != [_CLUSTER] or have_more:
         return None
     lazy = _replace_nan(lazy)
     outer = [one for one in lazy.keys if one.startswith(("sensitive_", "control_", "period "))]

@@ -12,6 +12,10 @@ from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import ChangeArguments, ModelPair
 from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
+from fairperm.hypothesis_tests.changes.matched_models import (
+    MatchedChangeTest,
+    make_matched_sum_test,
+)
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_MODELS, note_reversed_models
 from fairperm.hypothesis_tests.groups import GapTest
@@ -21,6 +25,7 @@ from fairperm.hypothesis_tests.margins.paired_rates import (
     PairedRate,
     PairedRates,
 )
+from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
@@ -35,8 +40,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.arguments import Column
+    from fairperm.data.arguments import Column, Columns
     from fairperm.data.sample import Sample
+    from fairperm.hypothesis_tests.matched import MatchedTest
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.changes import Change
     from fairperm.metrics.definition import AnyMetric, JointMetric
@@ -44,7 +50,13 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@shares(permutation_test, ChangeArguments)
+class ModelChangeArguments(ChangeArguments, total=False):
+    """Those that :func:`fairperm.permutation_test` has, too."""
+
+    matched: Columns | None
+
+
+@shares(permutation_test, ModelChangeArguments)
 def compare_models(
     y_true: Column | None = None,
     y_pred: Column | None = None,
@@ -52,7 +64,7 @@ def compare_models(
     *,
     y_score_new: Column | None = None,
     threshold_new: float | None = None,
-    **given: Unpack[ChangeArguments],
+    **given: Unpack[ModelChangeArguments],
 ) -> ModelComparisonResult:
     """Test whether the gap between two groups changed from one model to another.
 
@@ -100,6 +112,9 @@ def compare_models(
     influences. For rates of a denominator that the models share, this is the permutation test of
     the rows' differences; precision, F1 and others go through influences, the AUC through the
     paired variance of DeLong, DeLong and Clarke-Pearson.
+
+    With `matched`, the change of a set is compared with that of the same set in the other group,
+    and D is studentized by the variance over sets.
 
     The null hypothesis is an equal change in both groups. Their values, their changes and how
     often the models disagree may all differ.
@@ -149,6 +164,8 @@ def compare_models(
     )
     single = get_metric(given["metric"]).for_arguments(inputs)
     single.for_arguments(inputs.new_model)  # a function refuses a threshold
+    if inputs.matched is not None:
+        check_matched(inputs, options)
     table = read_table(inputs, single.change())
     pair = table.choose_groups(given["groups"])
     result = compare_tables(table, single, pair, options)
@@ -160,9 +177,17 @@ def compare_tables(
     table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
 ) -> ModelComparisonResult:
     """Test the change of the gap in a metric of a table that has the columns of both models."""
-    test = ChangeTest.of(table, metric, groups, options)
+    test = make_change_test(table, metric, groups, options)
     (tested,) = run([test.gap_test], options.resampling)
     return test.result(tested)
+
+
+def make_change_test(
+    table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+) -> ChangeTest | MatchedChangeTest:
+    """Return the test of the change, inside matched sets if the table has them."""
+    kind = ChangeTest if table.matched is None else MatchedChangeTest
+    return kind.of(table, metric, groups, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +219,16 @@ class ChangeTest:
         names = tuple(part.name.removeprefix("change in ") for part in plan.metric.parts)
         counts = Comparison.of(table, plan, groups, options.stratum_weights).whole.totals()
         return cls(test, names, old, new, counts)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether several gaps are tested at once."""
+        return self.gap_test.plan.metric.is_joint
+
+    @property
+    def has_error(self) -> bool:
+        """Whether the change is studentized."""
+        return self.gap_test.plan.variance is not None
 
     def weigh_strata(self, table: Sample) -> dict[Hashable, float] | None:
         """Return the weights of a table's strata; None if those of one model's gap are the same.
@@ -254,8 +289,10 @@ class ChangeTest:
 
 def make_sum_test(
     table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
-) -> GapTest:
+) -> GapTest | MatchedTest:
     """Return the test of the sum of both models' gaps, before its permutations."""
+    if table.matched is not None:
+        return make_matched_sum_test(table, metric, groups, options)
     plan = Plan.for_table(metric.change(old=1), table, groups, options)
     return GapTest.of(*_orient(table, plan, groups, options), groups, options)
 

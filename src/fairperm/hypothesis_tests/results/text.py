@@ -158,9 +158,12 @@ def state_counts(counts: Mapping[str, float]) -> str:
     '3 of 40 rows, 30 clusters in the group'
     >>> state_counts({"items": 90, "queries": 30})
     '90 items in 30 queries'
+    >>> state_counts({"rows": 90, "sets": 30, "clusters": 6})
+    '90 rows, 30 sets, 6 clusters'
     """
     if "sets" in counts:
-        return f"{format_count(counts['rows'], 'row')}, {format_count(counts['sets'], 'set')}"
+        words = {"rows": "row", "sets": "set", "clusters": "cluster"}
+        return ", ".join(format_count(counts[one], words[one]) for one in words if one in counts)
     units = "rows" if "rows" in counts else "queries"
     rows, clusters = count_units(counts[units], units), counts.get("clusters")
     if "items" in counts:
@@ -240,7 +243,7 @@ def state_min_group_size(audit: AuditData) -> str:
         both = "clusters of queries" if audit.is_clustered else "queries"
         units = f"{'effective ' if audit.is_clustered else ''}{both} with items of both groups"
     elif audit.is_matched:
-        units = "matched sets"
+        units = "clusters of matched sets" if audit.is_clustered else "matched sets"
     elif audit.is_clustered:
         units = "effective relevant clusters"
     elif audit.is_weighted:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_metric, format_number
 from fairperm.hypothesis_tests.results.answers.words import (
+    are_raw_values,
     isolate,
     join_values,
     judge,
@@ -43,7 +44,7 @@ def describe_gap(result: GapResult, names: Names) -> str:
     metric, unit = format_metric(result.metric), unit_of_gap(result)
     first, second = map(isolate, names)
     start = within(result)
-    overall = "not standardized, over all strata: " if result.n_strata > 1 else ""
+    overall = "not standardized, over all strata: " if are_raw_values(result) else ""
     if result.is_joint and result.part is None:  # a distance
         distance = format_number(result.difference)
         return f"{start}the {metric} between {first} and {second} is {distance}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_metric, name_group
 from fairperm.hypothesis_tests.results.answers.words import (
+    are_raw_values,
     isolate,
     judge,
     level_of,
@@ -45,7 +46,7 @@ def describe_groups(result: OmnibusTestResult) -> str:
     return (
         f"{among} have {'weighted ' if weighted else ''}{pluralize(metric)} from "
         f"{unit.value(least)} ({low}) to {unit.value(most)} ({high})"
-        f"{', not standardized over strata' if result.n_strata > 1 else ''}"
+        f"{', not standardized over strata' if are_raw_values(result) else ''}"
     )
 
 

@@ -100,9 +100,19 @@ def join_values(unit: Unit, values: Iterable[float]) -> str:
 
 def within(result: GapResult | OmnibusTestResult) -> str:
     """Return how a sentence begins whose groups are compared like with like."""
-    if any("sets" in one for one in result.counts.values()):
+    if is_matched(result):
         return "Within matched sets, "
     return within_strata(result.n_strata)
+
+
+def is_matched(result: GapResult | OmnibusTestResult) -> bool:
+    """Whether groups are compared inside matched sets, whose values are means over the strata."""
+    return any("sets" in one for one in result.counts.values())
+
+
+def are_raw_values(result: GapResult | OmnibusTestResult) -> bool:
+    """Whether the values of the groups are those of all strata together, unlike the gap."""
+    return result.n_strata > 1 and not is_matched(result)
 
 
 def within_strata(n: int) -> str:
