@@ -224,7 +224,7 @@ def draw_templates(
     sizes = rng.integers(1, size + 1, n_templates)
     template = np.repeat(np.arange(n_templates), sizes)
     n = len(template)
-    liking = rng.normal(0, 1, n_templates)[template]
+    liking = rng.normal(0, 2 if is_rate else 1, n_templates)[template]
     level = rng.normal(0, 1, n)
     first = level + liking / 2 + rng.normal(0, 1.5, n)
     second = level - liking / 2 + rng.normal(0, 1.0, n)
@@ -247,7 +247,7 @@ def test_templates_hold_the_level_where_single_prompts_do_not(
         whole += permutation_test(**sets(first, second, cluster=template, **options)).pvalue <= 0.05
         apart += permutation_test(**sets(first, second, **options)).pvalue <= 0.05
         if not is_rate:
-            moved = sets(first + 1.0, second, cluster=template, **options)
+            moved = sets(first + 1.5, second, cluster=template, **options)
             power += permutation_test(**moved).pvalue <= 0.05
     low, high = between(0.025, 0.07, times)
     assert low <= whole <= high < apart

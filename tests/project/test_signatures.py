@@ -126,7 +126,7 @@ OWN_DEFAULTS = {"compare", "intersections", "metric", "metrics", "thresholds", "
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_share_names_defaults_and_types(name: str) -> None:
     parameters = inspect.signature(FUNCTIONS[name]).parameters
-    without = set() if name in WITH_SETS else {"matched"}
+    without = set() if name in WITH_SETS else {"matched", "names"}
     assert set(parameters) == (set(MODEL) - LACKS[name] - without) | OWN[name]
     for argument, parameter in parameters.items():
         if argument in MODEL and (name, argument) not in OTHERWISE:

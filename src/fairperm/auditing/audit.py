@@ -42,6 +42,7 @@ from fairperm.auditing.verdicts import (
 )
 from fairperm.data.arguments import Inputs, ModelPair
 from fairperm.data.columns import are_names, library_of, parse_threshold
+from fairperm.data.names import MIN_NAMES
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
@@ -118,6 +119,7 @@ def audit(
     cluster: Columns | None = None,
     split_clusters: bool = False,
     matched: Columns | None = None,
+    names: Column | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -194,7 +196,7 @@ def audit(
         whether the rule is shown to be met or not. Strata and joint metrics have no ratio.
     min_group_size : int, optional
         Smaller groups stay in the table but are not judged: by default those of fewer than 50
-        rows, or 20 matched sets.
+        rows, of 20 matched sets, or of 4 `names`.
     group_size_by : {"metric", "rows"}
         What `min_group_size` counts: the rows that the metric's value rests on, or all rows of the
         group. The value of a rate rests on its denominator (positives, for a true positive rate);
@@ -210,6 +212,8 @@ def audit(
     matched : array-like or str, optional
         Matched sets, as in :func:`fairperm.permutation_test`: every gap is tested inside them, and
         `min_group_size` counts sets. A set counts in the comparisons of the groups that it has.
+    names : array-like or str, optional
+        As in :func:`fairperm.permutation_test`; `min_group_size` counts names.
     missing, ignore_index, score_bins
         As in :func:`fairperm.permutation_test`. A row with a missing value is dropped from all
         metrics that are read together with that column.
@@ -292,7 +296,7 @@ def audit(
         if metrics is None and not measured and not ranked:
             named = name_metrics(choose_default_metrics(inputs, attributes[0]))
         named = name_classes(named, inputs, attributes[0])
-    names = [attribute.name for attribute in attributes]
+    attribute_names = [attribute.name for attribute in attributes]
     no_max_t = _NO_MAX_T if str(adjust) == "maxt" else ""
     settings = Settings.check(
         given,
@@ -312,7 +316,7 @@ def audit(
         group_size_by=checks.choice("group_size_by", group_size_by, GROUP_SIZES),
         n_attributes=len(attributes),
     )
-    check_reference(reference, names)
+    check_reference(reference, attribute_names)
     if measured:
         no_metrics = not named and not ranked
         _refuse_with(
@@ -333,18 +337,18 @@ def audit(
             scheme=no_metrics and scheme != "auto",
             variance=no_metrics and variance not in {"auto", None},
         )
-    if settings.is_limit and inputs.new_model is None:
+    if settings.is_limit and inputs.new_model is None and matched is None:
         inputs = replace(inputs, sums_suffice=True)
     of_rows = {"metrics": [*named], "distances": [*measured]}
     _check_rankings(inputs, query, ranked, settings, of_rows)
     check_models(inputs, settings)
-    if matched is not None:
+    if matched is not None and names is None:
         check_matched(inputs, settings)
     with _call_them_metrics():
         questions = read_questions(inputs, attributes, named)
         questions += read_distances(inputs, attributes, measured)
         questions += read_rankings(inputs, attributes, ranked, query)
-        questions.sort(key=lambda one: names.index(one.attribute))
+        questions.sort(key=lambda one: attribute_names.index(one.attribute))
         asked = make_pairs(questions, settings)  # checks all options before any work
         settings = draw_enough(asked, settings)
         pairs = compare_pairs(asked, settings)
@@ -377,7 +381,7 @@ def audit(
             "rankings": list(ranked) or None,
             "rankings_of": list_ranking_columns(ranked) or None,
             "query": describe_argument(query),
-            "attributes": names,
+            "attributes": attribute_names,
             "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
             or None,
             "reference": describe_argument(reference),
@@ -391,6 +395,7 @@ def audit(
             "cluster": describe_argument(cluster),
             "split_clusters": split_clusters,
             "matched": describe_argument(matched),
+            "names": describe_argument(names),
             "sample_weight": describe_argument(sample_weight),
             "scheme": scheme,
             "variance": variance,
@@ -412,7 +417,9 @@ def audit(
 
 
 def default_min_group_size(given: Mapping[str, object]) -> int:
-    """Return the smallest group that is judged by default: so many rows, or matched sets."""
+    """Return the smallest group that is judged by default: so many rows, matched sets or names."""
+    if given.get("names") is not None:
+        return MIN_NAMES
     return _MIN_ROWS if given.get("matched") is None else _MIN_SETS
 
 

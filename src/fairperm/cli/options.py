@@ -81,7 +81,7 @@ def _complete_metric(beginning: str) -> list[CompletionItem]:
 
 
 _INTEGER, _NUMBER = _Number(int, "a whole number"), _Number(float, "a number")
-ARGUMENTS = ("files", "file", "names")  # which have no name on the command line
+ARGUMENTS = ("files", "file", "which")  # which have no name on the command line
 _KINDS = {  # by what stands for the value in the help
     **dict.fromkeys(("N", "ROWS", "LINES"), _INTEGER),
     **dict.fromkeys(("NUMBER", "LEVEL", "SHARE", "LOW HIGH"), _NUMBER),
@@ -276,6 +276,11 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "matched",
             "COLUMN",
             "Matched sets, such as pairs: groups are exchanged only inside a set.",
+        ),
+        Option(
+            "names",
+            "COLUMN",
+            "Names that stand for the groups in all sets: whole names are exchanged.",
         ),
         Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
         Option("count", "COLUMN", "In a table of counts, how many applicants a row stands for."),
@@ -580,7 +585,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "file", "FILE", "JSON of `fairperm audit` or `fairperm compare`; - for standard input."
         ),
-        Option("names", "METRIC…", "Names of metrics. Default: all."),
+        Option("which", "METRIC…", "Names of metrics. Default: all."),
         Option("table", "NAME", "Table of a database, or sheet of an Excel file."),
         Option("sql", "SELECT", "Compute the columns; the files are the table data."),
         Option("where", "CONDITION", 'Keep these rows, in SQL: "age >= 18".'),

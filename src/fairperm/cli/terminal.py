@@ -42,7 +42,7 @@ _IN_OUR_WORDS = {  # what is neither an option nor called like one
     "minus the position as y_score": "minus the position as --score",
     "values": "--first and --second",
     "value": "--second",
-    "names": "NAME",
+    "which": "NAME",
     "audit()": "`fairperm audit`",
     "ranking_test()": "`fairperm ranking`",
     "sweep_pairs()": "`fairperm sweep`",

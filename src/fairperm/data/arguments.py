@@ -148,6 +148,7 @@ class Inputs:
     missing: object = "error"
     ignore_index: object = False
     matched: object = None
+    names: object = None
     score_bins: object = None
     values: object = None
     sums_suffice: bool = False

@@ -35,6 +35,7 @@ from fairperm.data.columns import (
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
+from fairperm.data.names import check_names, exchange_names
 from fairperm.data.sample import MAX_NUMBERS, Sample
 from fairperm.errors import (
     InputError,
@@ -77,6 +78,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     for one, suffix in models_of(inputs):
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
+    check_names(inputs)
     if source is None:
         inputs, source = open_source(inputs, metric)
     measured = source.measured(inputs, metric)
@@ -86,6 +88,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         "sample_weight": source.weights(inputs.sample_weight),
         "cluster": source.features("cluster", inputs.cluster),
         "matched": source.features("matched", inputs.matched),
+        "names": source.features("names", inputs.names),
         "period": source.features("period", getattr(inputs, "period", None)),
     }
     if missing == "group":
@@ -161,6 +164,9 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         return read_table(replace(given, data=given.data.rows), metric)
     if is_split(inputs):
         table = split_and_note(table)
+    if inputs.names is not None:
+        names, name = _name_groups(indexed("names"), len(counts))
+        return exchange_names(table, name, names).drop_alike()
     return table if metric.is_ranking or inputs.matched is not None else table.drop_alike()
 
 

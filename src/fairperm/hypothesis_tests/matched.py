@@ -15,7 +15,7 @@ from fairperm.engines.estimates import Gaps, join_gaps
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.matched_sets import ManyMatchedSets, StrataOfSets
 from fairperm.engines.resampling.shared_labels import PermutationRequest
-from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, shown
+from fairperm.errors import InputError, Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.matched_sides import read_sides
 from fairperm.hypothesis_tests.reaches import ErrorReach
@@ -43,6 +43,10 @@ Array = NDArray[np.float64]
 _MIN_INFLUENTIAL_SETS = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
 _TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
 MATCHED = "matched"  # the scheme in results
+ABOUT_NAMES = Note(
+    "If names stand for the groups, the result is about these names: pass "
+    f"{argument('names')} to ask about the groups."
+)
 _VARIANCES = ("auto", Variance.HALL.value, Variance.DELTA.value, None)
 
 
@@ -135,6 +139,7 @@ class MatchedTest(PermutationTest[Gaps]):
             "binning_errors": None,
             "notes": (
                 *read.notes(),
+                ABOUT_NAMES,
                 *_note_few(small_groups.effective_number(*sets.influences()), part),
                 *table.notes,
             ),
@@ -152,6 +157,11 @@ class MatchedTest(PermutationTest[Gaps]):
     def result(self, tested: Tested) -> PermutationTestResult:
         """Return the result."""
         return tested.result(PermutationTestResult, **self.sample)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That the result is about these names."""
+        return (ABOUT_NAMES,)
 
     def base_sizes(self) -> dict[str, tuple[int, int]]:
         """Return how many sets each group's value rests on."""
@@ -216,11 +226,17 @@ class ManyMatchedTest(PermutationTest[Array]):
             "mean": float(values.mean()),
             "notes": (
                 *read.notes(),
+                ABOUT_NAMES,
                 *_note_few(float(sets.n_unlike), part),
                 *table.notes,
             ),
         }
         return cls(observed=observed, sets=sets, scale=scale, sample=sample)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That the result is about these names."""
+        return (ABOUT_NAMES,)
 
     def result(self, tested: Tested) -> OmnibusTestResult:
         """Return the result."""

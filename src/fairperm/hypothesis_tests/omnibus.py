@@ -59,6 +59,7 @@ class OmnibusArguments(ModelArguments, total=False):
     """Those that :func:`fairperm.permutation_test` has, too."""
 
     matched: Columns | None
+    names: Column | None
     score_bins: int | None
     variance: VarianceName
 
@@ -122,19 +123,20 @@ def omnibus_test(
         hint = "The unconditional test is one of two groups."
         raise InputError("scheme", "one that exchanges labels", options.scheme, hint)
     metric, groups = given["metric"], given["groups"]
-    if inputs.matched is not None:
+    remarks: tuple[str, ...] = (REVERSED_SCORES,)
+    if inputs.matched is not None and inputs.names is None:
         check_matched(inputs, options)
         single = get_metric(metric).for_arguments(inputs)
         table = read_table(inputs, single)
         of_sets = ManyMatchedTest.of(table, single, table.choose_several(groups), options)
         (tested,) = run([of_sets], options.resampling)
-        result = of_sets.result(tested)
+        result, remarks = of_sets.result(tested), of_sets.remarks
     else:
         table, plan, chosen = plan_test(
             inputs, metric, options, lambda table: table.choose_several(groups)
         )
         result = compare_all(table, plan, chosen, options)
-    warn_of(note for note in result.notes if note not in (*table.notes, REVERSED_SCORES))
+    warn_of(note for note in result.notes if note not in (*table.notes, *remarks))
     return result
 
 

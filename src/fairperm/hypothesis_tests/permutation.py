@@ -49,6 +49,7 @@ def permutation_test(
     cluster: Columns | None = None,
     split_clusters: bool = False,
     matched: Columns | None = None,
+    names: Column | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -121,6 +122,11 @@ def permutation_test(
         a set (repeated answers to one prompt) count as their mean, and every set counts once. Sets
         without rows of both groups are left out, and a note counts them. For rates, means and
         other functions of totals; for pairs of binary outcomes this is McNemar's exact test.
+    names : array-like or str, optional
+        With `matched`: the names that stand for the groups, at least four of each, which occur in
+        all sets. The question is then about the groups, of whose names these are a sample: whole
+        names are exchanged between the groups, and variances are those over names. Without it, a
+        test of matched sets is about these names.
     sample_weight : array-like or str, optional
         Weight of each row, above 0. Weights stay with their rows, and variances allow for them:
         they are not numbers of copies.
@@ -238,19 +244,20 @@ def permutation_test(
     """
     given = locals()  # every argument travels under its own name
     options = Options.check(given, fewest=0)
-    inputs = Inputs.of(given, sums_suffice=options.is_limit)
-    if matched is not None:
+    inputs = Inputs.of(given, sums_suffice=options.is_limit and matched is None)
+    remarks: tuple[str, ...] = (REVERSED_SCORES,)
+    if matched is not None and names is None:
         check_matched(inputs, options)
         chosen = get_metric(metric).for_arguments(inputs)
         table = read_table(inputs, chosen)
         of_sets = MatchedTest.of(table, chosen, table.choose_groups(groups), options)
         (tested,) = run([of_sets], options.resampling)
-        result = of_sets.result(tested)
+        result, remarks = of_sets.result(tested), of_sets.remarks
     else:
         table, plan, pair = plan_test(
             inputs, metric, options, lambda table: table.choose_groups(groups)
         )
         plan.check_direction(options.alternative)
         result = compare(table, plan, pair, options)
-    warn_of(note for note in result.notes if note not in (*table.notes, REVERSED_SCORES))
+    warn_of(note for note in result.notes if note not in (*table.notes, *remarks))
     return result

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditData
 
 _COLUMNS = (
-    *("query", "control_features", "stratum_weights", "cluster", "matched", "sample_weight"),
+    *("query", "control_features", "stratum_weights", "cluster", "matched", "names"),
+    "sample_weight",
 )
 _LINE = 84  # characters
 

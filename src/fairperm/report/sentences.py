@@ -305,11 +305,12 @@ def describe_question(view: AuditView) -> list[Markup]:
         sentences.append(_describe_distances(settings))
     if view.audit.is_clustered:
         text = Markup("{} of one cluster{} belong together: {}.")
+        column = "names" if audit.has_names else "cluster"
         rows = "Rows" if audit.units == "rows" else "Queries"
         rows = "Sets" if audit.is_matched else rows
         so = f"clusters are compared, not {rows.lower()}"
         so = "their lists do not count as independent" if audit.units == "items" else so
-        sentences.append(text.format(rows, _name_setting(settings["cluster"]), so))
+        sentences.append(text.format(rows, _name_setting(settings[column]), so))
     return sentences
 
 

@@ -53,7 +53,7 @@ AUDITS = (
 @command(
     "audit",
     "files label prediction score group metric margin report",
-    f"class_score threshold matched score_bins distance ranking query k {AUDITS} fail_on",
+    f"class_score threshold matched names score_bins distance ranking query k {AUDITS} fail_on",
     example="fairperm audit predictions.csv --label repaid --prediction approved \\\n"
     "    --group sex --group race --metric fpr --report audit.html",
 )
@@ -166,7 +166,7 @@ class Outcome:
         if score is None or not self.audit.settings["metrics"]:
             return Sweeps()
         reason = "" if given["label"] else "sweeps need --label."
-        for option in ("cluster", "matched", "weight"):
+        for option in ("cluster", "matched", "names", "weight"):
             if given[option]:
                 reason = reason or f"sweeps do not support --{option}."
         if reason:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @command(
     "compare",
     "files label prediction prediction_new group metric margin report",
-    f"score score_new threshold threshold_new matched {AUDITS} fail_on@changes",
+    f"score score_new threshold threshold_new matched names {AUDITS} fail_on@changes",
     example="fairperm compare predictions.csv --label repaid --prediction old \\\n"
     "    --prediction-new new --group sex --metric fpr --report changes.html",
 )

@@ -19,14 +19,14 @@ _NEEDS = {
 }
 
 
-@command("metrics", "names json@metrics", example="fairperm metrics fpr roc_auc")
+@command("metrics", "which json@metrics", example="fairperm metrics fpr roc_auc")
 def metrics(ctx: click.Context) -> int:
     """List the metrics with their meanings and other names."""
     import json as json_module
 
     from fairperm.metrics.registry import metric_names
 
-    names, json = ctx.params["names"], ctx.params["json"]
+    names, json = ctx.params["which"], ctx.params["json"]
     chosen = [find_metric(name, "NAME") for name in names or metric_names()]
     found: list[dict[str, Any]] = [
         {

@@ -77,6 +77,7 @@ class WantedColumns:
     controls: tuple[str, ...] = ()
     cluster: str | None = None
     matched: str | None = None
+    names: str | None = None
     period: str | None = None
     weight: str | None = None
     count: str | None = None
@@ -100,6 +101,7 @@ class WantedColumns:
             *(("--control", types.NAME, name) for name in self.controls),
             ("--cluster", types.NAME, self.cluster),
             ("--matched", types.NAME, self.matched),
+            ("--names", types.NAME, self.names),
             ("--period", types.NAME, self.period),
             ("--weight", types.NUMBER, self.weight),
             ("--count", types.NUMBER, self.count),
@@ -257,6 +259,7 @@ def read_columns(
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
         matched=params.get("matched"),
+        names=params.get("names"),
         period=params.get("period"),
         weight=params.get("weight"),
         count=params.get("count"),

@@ -43,7 +43,8 @@ MAX_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are p
 DEFAULT_BINS = 1 << 17  # if that many fit with the labels, groups and strata
 _MEASURED = ("values", "y_true", "y_pred", "y_score", f"y_pred{NEW}", f"y_score{NEW}")
 _ATTRIBUTES = (
-    *("sensitive_features", "control_features", "cluster", "sample_weight", "matched", "period"),
+    *("sensitive_features", "control_features", "cluster", "sample_weight", "matched", "names"),
+    "period",
 )
 COUNT = "rows"
 SCORES = ("y_score", f"y_score{NEW}")
@@ -140,7 +141,7 @@ class LazyRows:
 
     def count_if_few(self) -> nw.DataFrame[Any] | None:
         """Return the distinct rows with their counts; None if they are too many."""
-        numbers = {*SCORES, "cluster 0", "sample_weight 0", "matched 0"}
+        numbers = {*SCORES, "cluster 0", "sample_weight 0", "matched 0", "names 0"}
         may_be_many = not self.has_labels or not numbers.isdisjoint(self.keys)
         if may_be_many and self.starts_with_many():
             return None

@@ -25,7 +25,7 @@ from fairperm.hypothesis_tests.margins.paired_rates import (
     PairedRate,
     PairedRates,
 )
-from fairperm.hypothesis_tests.matched import check_matched
+from fairperm.hypothesis_tests.matched import ABOUT_NAMES, check_matched
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
@@ -54,6 +54,7 @@ class ModelChangeArguments(ChangeArguments, total=False):
     """Those that :func:`fairperm.permutation_test` has, too."""
 
     matched: Columns | None
+    names: Column | None
 
 
 @shares(permutation_test, ModelChangeArguments)
@@ -164,12 +165,14 @@ def compare_models(
     )
     single = get_metric(given["metric"]).for_arguments(inputs)
     single.for_arguments(inputs.new_model)  # a function refuses a threshold
-    if inputs.matched is not None:
+    if inputs.matched is not None and inputs.names is None:
         check_matched(inputs, options)
     table = read_table(inputs, single.change())
     pair = table.choose_groups(given["groups"])
     result = compare_tables(table, single, pair, options)
-    warn_of(note for note in result.notes if note not in (*table.notes, *REVERSED_MODELS))
+    warn_of(
+        note for note in result.notes if note not in (*table.notes, *REVERSED_MODELS, ABOUT_NAMES)
+    )
     return result
 
 

@@ -43,6 +43,7 @@ class MarginArguments(ModelArguments, total=False):
     """
 
     matched: Columns | None
+    names: Column | None
     score_bins: int | None
 
 

@@ -398,7 +398,7 @@ class AuditData:
     @property
     def is_matched(self) -> bool:
         """Whether groups are compared inside matched sets."""
-        return self.settings.get("matched") is not None
+        return self.settings.get("matched") is not None and not self.has_names
 
     @property
     def is_stratified(self) -> bool:
@@ -407,5 +407,10 @@ class AuditData:
 
     @property
     def is_clustered(self) -> bool:
-        """Whether rows are in clusters."""
-        return self.settings.get("cluster") is not None
+        """Whether rows are in clusters, which may be names."""
+        return self.settings.get("cluster") is not None or self.has_names
+
+    @property
+    def has_names(self) -> bool:
+        """Whether whole names are exchanged between the groups."""
+        return self.settings.get("names") is not None

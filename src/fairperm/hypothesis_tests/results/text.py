@@ -244,6 +244,8 @@ def state_min_group_size(audit: AuditData) -> str:
         units = f"{'effective ' if audit.is_clustered else ''}{both} with items of both groups"
     elif audit.is_matched:
         units = "clusters of matched sets" if audit.is_clustered else "matched sets"
+    elif audit.has_names:
+        units = "names"
     elif audit.is_clustered:
         units = "effective relevant clusters"
     elif audit.is_weighted:
