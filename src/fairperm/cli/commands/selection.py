@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     "confidence_level source from_ to why_excluded "
     "table sql where format_ delimiter decimal encoding skip na "
     "title author note json csv raw_names markdown quiet config debug",
-    example="fairperm selection applicants.xlsx --selected hired --group sex --group race "
-    "--report ratios.html",
+    example="fairperm selection applicants.xlsx --selected hired --group sex \\\n"
+    "    --group race --report ratios.html",
 )
 def selection(ctx: click.Context) -> int:
     """Compare how often groups are selected with the group that is selected most.
 
-    Impact ratios have intervals that hold for all groups at once. No labels are needed.
+    Impact ratios have intervals that hold for all groups at once. No labels needed.
     """
     import fairperm
     from fairperm.cli.files.loading import read_selection
