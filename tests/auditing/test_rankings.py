@@ -284,7 +284,7 @@ def test_an_audit_is_written_read_and_reported() -> None:
         assert not re.search("people|person|rows of|its rows|predict|percentage", text)
     assert len(found["queries"].where(metric="ndcg")) == len(found["queries"].where(metric="map"))
     assert len(found["items"].where(metric="skew@3")) == len(found["items"].where(metric="skew"))
-    assert "fewer than 5 of its queries" in repr(found["queries"])
+    assert "fewer than 5 relevant queries" in repr(found["queries"])
     assert "fewer than 5 queries with items of both groups" in repr(found["items"])
     assert "21 queries have no relevant item, and no ndcg: left out." in repr(found["queries"])
     for text in (

@@ -58,6 +58,7 @@ SHARED: list[dict[str, Any]] = [
     {"--control": "t", "--stratum-weights": ["0=1", "1=2"]},
     {"--cluster": "c"},
     {"--cluster": "t", "--split-clusters": True, "--min-group-size": 1, "--resamples": 19},
+    {"--matched": "d", "--names": "n", "--min-group-size": 5},
     {"--weight": "w"},
     {"--weight": "w", **FEW},
     {"--metric": "equalized_odds"},
@@ -152,6 +153,8 @@ def make_rows(*, is_fair: bool) -> pd.DataFrame:
             "c": i % 2 + 2 * (i // 8),
             "t": i // 2 % 2,
             "m": i // 2,
+            "n": i % 40,
+            "d": i // 40,
             "q": i % 2 + 2 * (i // 20),
             "l": i // 20,
         }
