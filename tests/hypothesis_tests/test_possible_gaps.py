@@ -38,7 +38,7 @@ UNCHANGED = {"gini", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"}
 def pair_with(metrics: Sequence[str], designs: Sequence[str]) -> list[tuple[str, str]]:
     """Return each metric with each design that it has: matched sets have no ranks."""
     pairs = itertools.product(metrics, designs)
-    return [(one, how) for one, how in pairs if how != "matched" or one not in UNMATCHED]
+    return [(one, how) for one, how in pairs if not how.startswith("matched") or one not in UNMATCHED]
 
 
 def span_of(metric: str) -> float:
@@ -70,8 +70,10 @@ def list_intervals(
     n *= 3 if get_metric(metric).kind in {"class_scores", "classes"} else 1
     columns, more = draw_columns(metric, n, rng), draw_design(design, n, rng)
     columns["sensitive_features"] = np.arange(n) % k == 0
-    if design == "matched":
+    if "matched" in more:
         more["matched"] = np.arange(n) // k
+    if design == "matched strata":
+        more["control_features"] = more["matched"] % 2
     level = float(rng.choice([0.8, 0.95, 0.999]))
     given: dict[str, Any] = {"metric": metric, "confidence_level": level, "rng": 1, **more}
     given["n_resamples"] = int(rng.choice([39, 199]))
@@ -85,7 +87,7 @@ def list_intervals(
     if single:
         margin = fairperm.equivalence_test(**columns, **given, margin=0.9 * span)
         yield span, level, margin.confidence_interval, margin.estimate, None
-    if design == "matched":
+    if "matched" in more:
         return
     period = np.arange(n) // k % 2
     if "cluster" not in more:

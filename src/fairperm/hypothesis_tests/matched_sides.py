@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import equate_close
 from fairperm.engines.matched_sets import Sides
-from fairperm.errors import InputError, Shown, argument, listed
+from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import read_stratum_weights
 
 if TYPE_CHECKING:
@@ -146,9 +146,13 @@ def read_sides(
     totals, of_units = _add_up(scaled, cluster, stratum) if is_clustered else (scaled, stratum)
     if compared is None:
         compared = _find_compared(metric, totals, of_units, shares)
-    if not compared.any():
-        rule = "names of at least two sets of one stratum that the metric rests on"
+    if np.bincount(of_units).max() < _MIN_UNITS:
+        rule = "names of at least two sets of one stratum"
         raise InputError("matched", rule, Shown("none"), _SAME_SET)
+    if not compared.any():
+        rule = "defined in at least two sets of one stratum"
+        hint = "Compare another metric, or within fewer strata."
+        raise UndefinedMetricError("metric", rule, metric.name, hint)
     kept, of_sets = compared[of_units], compared[stratum]
     number = np.cumsum(compared) - 1
     return SidesOfSets(
