@@ -38,7 +38,7 @@ UNCHANGED = {"gini", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"}
 def pair_with(metrics: Sequence[str], designs: Sequence[str]) -> list[tuple[str, str]]:
     """Return each metric with each design that it has: matched sets have no ranks."""
     pairs = itertools.product(metrics, designs)
-    return [(one, how) for one, how in pairs if not how.startswith("matched") or one not in UNMATCHED]
+    return [(one, how) for one, how in pairs if "matched" not in how or one not in UNMATCHED]
 
 
 def span_of(metric: str) -> float:
