@@ -145,8 +145,8 @@ class PeriodRow:
         low, high = self.interval or (None, None)
         return {
             "metric": self.metric,
-            "group": format_name(self.groups[0]),
-            "other_group": format_name(self.groups[1]) if self.is_gap else None,
+            "group": str(self.groups[0]),
+            "other_group": str(self.groups[1]) if self.is_gap else None,
             "old_period": name_period(self.periods[0]),
             "new_period": name_period(self.periods[1]),
             "old": self.before,

@@ -476,6 +476,12 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Groups with fewer rows get no verdict. Default: 50; of matched sets, 20.",
         ),
         Option(
+            "min_group_size@periods",
+            "ROWS",
+            "Groups with fewer rows in a period get no verdict.",
+            default=50,
+        ),
+        Option(
             "group_size_by",
             "metric|rows",
             "Whether --min-group-size counts the rows in the metric's denominator, or all.",
