@@ -99,12 +99,26 @@ def test_an_alarm_is_an_interval_beyond_the_margin(margin: float) -> None:
         first, second = (outcomes(rng.binomial(9, rate), 9) for rate in rates)
         wealth = add(wealth, first, second, rng)
         found = wealth.interval(ALPHA)
-        beyond = found is None or found[0] > margin or found[1] < -margin
-        assert (wealth.log_most_evalue >= -math.log(ALPHA)) == beyond
-        alarms.append(beyond)
+        alarm = wealth.log_most_evalue >= -math.log(ALPHA)
+        if found:
+            assert alarm == (found[0] > margin or found[1] < -margin)
+        alarms.append(alarm)
     assert not alarms[0]
     assert alarms[149]
     assert wealth.interval(ALPHA) is None
+
+
+def test_a_gap_that_moves_within_the_margin_does_not_alarm() -> None:
+    """Though no one gap fits all batches."""
+    rng = np.random.default_rng(0)
+    wealth = Wealth.start(0.1)
+    for gap in [-0.09] * 40 + [0.09] * 80:
+        first, second = (outcomes(rng.binomial(300, p), 300) for p in (0.4 + gap, 0.4))
+        wealth = add(wealth, first, second, rng)
+        found = wealth.interval(ALPHA)
+        assert found is None or (found[0] <= 0.1 and found[1] >= -0.1)
+    assert found is None
+    assert wealth.log_most_evalue < 0.5
 
 
 def test_a_gap_inside_the_margin_never_alarms_however_many_rows_there_are() -> None:

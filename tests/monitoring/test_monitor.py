@@ -82,7 +82,8 @@ def test_no_alarm_is_never_called_equal() -> None:
 def test_a_margin_can_be_shown_to_hold() -> None:
     found = feed(make(metrics=["brier_score"], margin=0.1), 20)
     assert found.comparisons[0].verdict == "equivalent"
-    assert found.answer == "No gap is larger than 0.100, after 20 batches."
+    says = "No gap is larger than 0.100, after 20 batches, if gaps have not changed."
+    assert found.answer == says
 
 
 def test_a_gap_that_turns_around_fits_no_one_gap() -> None:

@@ -38,7 +38,8 @@ _CHUNK_SIZE = 4096  # of differences whose logarithms are in memory at once
 class Cells:
     """Ranges of gaps, side by side from −1 to 1: narrow near 0, with a margin's ends as ends.
 
-    If the margin is 0, the gap 0 is a cell of its own.
+    The last cell is the margin as a whole: a gap that moves within it is in no other one all the
+    time. If the margin is 0, the gap 0 is a cell of its own.
     """
 
     low: Array
@@ -51,13 +52,13 @@ class Cells:
         root = np.linspace(-1.0, 1.0, _N_ENDS)
         of_margin = [margin, margin + _NEXT, -margin, -margin - _NEXT]
         ends = np.sort(np.concatenate([root * np.abs(root), of_margin]))
-        return cls(ends[:-1], ends[1:], margin)
+        return cls(np.append(ends[:-1], -margin), np.append(ends[1:], margin), margin)
 
     def least_beyond(self, logs: Array) -> float:
         """Return the evidence that the gap is above the margin or below it, whichever is more.
 
         It is the least of the cells up to the margin, or of those from minus the margin on. Both
-        have all cells that touch a gap within the margin.
+        have the margin as a whole: this bounds false alarms even if the gap moves within it.
         """
         above = logs[self.low <= self.margin].min()
         below = logs[self.high >= -self.margin].min()
@@ -113,12 +114,15 @@ class Wealth:
     def interval(self, alpha: float) -> tuple[float, float] | None:
         """Return the ends of the gaps that have never been given up; None if all have been.
 
-        Then no one gap fits all batches: it has changed.
+        Then no one gap fits all batches: it has changed. Where the margin as a whole still fits,
+        there is no alarm, and the interval has it: as the gaps in it that fit, or else all of it.
         """
-        kept = np.flatnonzero(self.log_most < -np.log(alpha))
-        if not kept.size:
+        low, high, margin = self.cells.low, self.cells.high, self.cells.margin
+        kept = self.log_most < -np.log(alpha)
+        if not kept[:-1].any():
             return None
-        return float(self.cells.low[kept[0]]), float(self.cells.high[kept[-1]])
+        kept[-1] &= not (kept & (low >= -margin) & (high <= margin))[:-1].any()
+        return float(low[kept].min()), float(high[kept].max())
 
     @property
     def log_evalue(self) -> float:

@@ -236,7 +236,9 @@ class Monitor:
             p = state_pvalue(found[0].pvalue)
             return f"Alarm {after}: a gap{beyond} in {found[0].name}, is shown ({p}).{more}"
         if all(one.verdict == "equivalent" for one in self.comparisons):
-            return f"No gap is larger than {format_number(margin)}, {after}."
+            return (
+                f"No gap is larger than {format_number(margin)}, {after}, if gaps have not changed."
+            )
         return f"No alarm {after}; this does not show that the groups are equal."
 
     @property
@@ -552,8 +554,9 @@ class Monitor:
         verdict: Verdict = "inconclusive"
         if wealth.log_most_evalue >= -math.log(self._level):
             verdict = "disparity"
-        elif margin > 0 and scaled and -margin <= scaled[0] and scaled[1] <= margin:
-            verdict = "equivalent"
+        elif margin > 0 and gap is not None and scaled and max(-scaled[0], scaled[1]) <= margin:
+            is_in = scaled[0] <= gap / scale <= scaled[1]  # else it seems to have changed
+            verdict = "equivalent" if is_in else verdict
         return MonitoredGap(
             metric=self.question.metrics[i],
             groups=(first, second),

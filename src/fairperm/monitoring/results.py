@@ -33,8 +33,9 @@ class MonitoredGap:
         The confidence sequence: gaps that fit all batches, if the gap is the same in all. None if
         there is no such gap, because it changed.
     verdict
-        "disparity" if the interval has no gap within the margin; "equivalent" if it lies within the
-        margin; else "inconclusive".
+        "disparity" if the gap is shown to have been beyond the margin: then no gap within it is in
+        the interval. "equivalent" if the interval lies within the margin, and the gap of all rows in
+        the interval. Else "inconclusive".
     """
 
     metric: str
