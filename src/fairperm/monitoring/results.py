@@ -34,8 +34,8 @@ class MonitoredGap:
         there is no such gap, because it changed.
     verdict
         "disparity" if the gap is shown to have been beyond the margin: then no gap within it is in
-        the interval. "equivalent" if the interval lies within the margin, and the gap of all rows in
-        the interval. Else "inconclusive".
+        the interval. "equivalent" if the interval lies within the margin and has the gap of all
+        rows. Else "inconclusive".
     """
 
     metric: str
