@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     from fairperm.auditing.period_result import PeriodAudit, PeriodRow
     from fairperm.auditing.periods import audit_periods
     from fairperm.auditing.result import Audit
+    from fairperm.counterfactual.flips import flip_test
+    from fairperm.counterfactual.result import FlipPair, FlipTestResult
     from fairperm.errors import (
         FairpermError,
         FairpermWarning,
         InputError,
         InputTypeError,
         MissingPartError,
+        PredictError,
         UndefinedMetricError,
     )
     from fairperm.hypothesis_tests.changes.models import compare_models
@@ -74,6 +77,8 @@ __all__ = [
     "EquivalenceTestResult",
     "FairpermError",
     "FairpermWarning",
+    "FlipPair",
+    "FlipTestResult",
     "GapChange",
     "GroupChange",
     "GroupSummary",
@@ -93,6 +98,7 @@ __all__ = [
     "PeriodComparisonResult",
     "PeriodRow",
     "PermutationTestResult",
+    "PredictError",
     "RankingComparison",
     "RankingTestResult",
     "RowCounts",
@@ -113,6 +119,7 @@ __all__ = [
     "distance_test",
     "equivalence_test",
     "find_subgroups",
+    "flip_test",
     "metric_names",
     "minimum_detectable_gap",
     "noninferiority",
@@ -136,8 +143,10 @@ _HOMES = {
     "auditing.period_result": "PeriodAudit PeriodRow",
     "auditing.periods": "audit_periods",
     "auditing.result": "Audit",
+    "counterfactual.flips": "flip_test",
+    "counterfactual.result": "FlipPair FlipTestResult",
     "errors": (
-        "FairpermError FairpermWarning InputError InputTypeError MissingPartError "
+        "FairpermError FairpermWarning InputError InputTypeError MissingPartError PredictError "
         "UndefinedMetricError"
     ),
     "hypothesis_tests.changes.models": "compare_models",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "MissingPartError",
+    "PredictError",
     "UndefinedMetricError",
 ]
 
@@ -69,6 +70,19 @@ class InputError(ArgumentError, ValueError):
 
 class UndefinedMetricError(InputError):
     """A group, or a stratum of it, is too small for the metric or its error to have a value."""
+
+
+class PredictError(InputError):
+    """A model failed, or returned what is no decision for each row.
+
+    Attributes
+    ----------
+    outcomes : frame
+        What it decided before: a row for each decision, with the columns row (its place in the
+        data), value and decision.
+    """
+
+    outcomes: Any = None
 
 
 class InputTypeError(ArgumentError, TypeError):

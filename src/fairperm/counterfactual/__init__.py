@@ -1,0 +1,1 @@
+"""What a decision depends on: the same inputs with another value of an attribute."""

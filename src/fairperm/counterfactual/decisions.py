@@ -1,0 +1,194 @@
+"""From decisions on the same rows with several values to shares that change, and their test."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm.counterfactual.result import FlipPair, FlipTestResult
+from fairperm.data.columns import as_column
+from fairperm.errors import FairpermWarning, InputError, Note, Shown, argument, listed
+from fairperm.hypothesis_tests.matched import ABOUT_NAMES
+from fairperm.hypothesis_tests.omnibus import omnibus_test
+from fairperm.hypothesis_tests.permutation import permutation_test
+from fairperm.inference.anytime import anytime_interval
+from fairperm.inference.null import clopper_pearson
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+
+_MANY_NUMBERS = 20  # distinct decisions that are not whole: then they are scores
+_VALID = {False: "exact (Clopper–Pearson)", True: "valid whenever one stops"}
+_SCORES = Note(
+    "Decisions are numbers with decimals, of which any difference counts as a change: "
+    f"{argument('threshold')} makes decisions of scores."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of decisions, and how it is tested."""
+
+    threshold: float | None
+    pos_label: object
+    confidence_level: float
+    n_resamples: object
+    seed: int
+
+
+def read_decisions(name: str, given: object, n: int, threshold: float | None) -> list[Hashable]:
+    """Return a decision for each of n rows. Raises InputError for other numbers, or missing ones.
+
+    ``name`` is how messages call what decided.
+    """
+    column = as_column(name, given)
+    if len(column) != n:
+        raise InputError(name, f"decisions of all {n:,} rows", Shown(f"{len(column):,} of them"))
+    missing = column.find_missing()
+    if len(rows := column.find_rows(missing, 3)):
+        raise InputError(name, "without missing decisions", Shown(f"one at row {rows[0]:,}"))
+    values: list[Any] = list(column.values)
+    if threshold is not None:
+        if not all(isinstance(one, (int, float)) for one in values):
+            raise InputError(name, f"scores with {argument('threshold')}", values[0])
+        values = [one >= threshold for one in values]
+    return [values[place] for place in column.indices()] if not column.is_unique else values
+
+
+def check_pos_label(decisions: Sequence[Sequence[Hashable]], pos_label: object) -> None:
+    """Raise InputError for a positive decision that never occurs."""
+    known = {one for same in decisions for one in same}
+    if pos_label is not None and pos_label not in known:
+        raise InputError("pos_label", f"one of the decisions ({listed(known)})", pos_label)
+
+
+def judge(
+    decisions: Sequence[Sequence[Hashable]],
+    question: Question,
+    *,
+    feature: str,
+    values: tuple[Hashable, ...],
+    rows: NDArray[np.intp],
+    inputs: object,
+    sampled: str,
+    is_anytime: bool = False,
+    notes: Sequence[str] = (),
+    frame_library: str | None,
+) -> FlipTestResult:
+    """Return how often decisions change. ``decisions`` has those of all rows for every value."""
+    level, n = question.confidence_level, len(rows)
+    codes, known = _number(decisions)
+    changed = (codes != codes[0]).any(axis=0)
+    n_changed = int(changed.sum())
+    amounts, metric = _as_amounts(codes, known, question.pos_label)
+    more = list(notes)
+    if amounts is None:
+        more.append(
+            Note(
+                f"Decisions are {len(known):,} texts: {argument('pos_label')} says which "
+                "of them to test for a direction."
+            )
+        )
+    elif metric == "mean_prediction" and _are_scores(known):
+        more.append(_SCORES)
+    interval = anytime_interval if is_anytime else clopper_pearson
+    test = None
+    if amounts is not None and n > 1:
+        test = _test(amounts, metric, feature, values, question)
+    return FlipTestResult(
+        feature=feature,
+        groups=values,
+        n=n,
+        n_changed=n_changed,
+        share_changed=n_changed / n,
+        interval=interval(n_changed, n, level),
+        is_anytime=is_anytime,
+        confidence_level=level,
+        pairs=tuple(_count_pairs(codes, amounts, values)),
+        test=test,
+        seed=question.seed,
+        validity=f"The interval of the share is {_VALID[is_anytime]}, for rows {sampled}.",
+        notes=(*more, *(test.notes if test is not None else ())),
+        rows=rows,
+        decisions=tuple(tuple(one) for one in decisions),
+        inputs=inputs,
+        frame_library=frame_library,
+    )
+
+
+def _number(
+    decisions: Sequence[Sequence[Hashable]],
+) -> tuple[NDArray[np.intp], list[Hashable]]:
+    """Return a number for every decision, and the decisions in the order of these numbers."""
+    places: dict[Hashable, int] = {}
+    codes = [[places.setdefault(one, len(places)) for one in same] for same in decisions]
+    return np.array(codes, np.intp), list(places)
+
+
+def _as_amounts(
+    codes: NDArray[np.intp], known: Sequence[Any], pos_label: object
+) -> tuple[NDArray[np.float64] | None, str]:
+    """Return decisions as numbers, whose means are compared, and the metric; None for texts."""
+    if pos_label is not None:
+        amounts = np.array([float(one == pos_label) for one in known])
+        return amounts[codes], "selection_rate"
+    if not all(isinstance(one, (bool, int, float)) for one in known):
+        return None, ""
+    metric = "selection_rate" if {*known} <= {0, 1} else "mean_prediction"
+    return np.array(known, float)[codes], metric
+
+
+def _are_scores(known: Sequence[Any]) -> bool:
+    return len(known) > _MANY_NUMBERS and any(float(one) % 1 for one in known)
+
+
+def _count_pairs(
+    codes: NDArray[np.intp], amounts: NDArray[np.float64] | None, values: Sequence[Hashable]
+) -> Any:
+    for i, j in itertools.combinations(range(len(values)), 2):
+        n_changed = int((codes[i] != codes[j]).sum())
+        higher = lower = None
+        if amounts is not None:
+            higher = int((amounts[i] > amounts[j]).sum())
+            lower = int((amounts[i] < amounts[j]).sum())
+        yield FlipPair(
+            groups=(values[i], values[j]), n_changed=n_changed, n_higher=higher, n_lower=lower
+        )
+
+
+def _test(
+    amounts: NDArray[np.float64],
+    metric: str,
+    feature: str,
+    values: tuple[Hashable, ...],
+    question: Question,
+) -> PermutationTestResult | OmnibusTestResult:
+    """Return the test of the gaps: values are exchanged among the copies of each row."""
+    k, n = amounts.shape
+    groups = np.empty(k, object)
+    groups[:] = values
+    given: dict[str, Any] = {
+        "y_pred": amounts.ravel(),
+        "data": {feature: np.repeat(groups, n)},
+        "sensitive_features": feature,
+        "groups": values,
+        "matched": np.tile(np.arange(n), k),
+        "metric": metric,
+        "n_resamples": question.n_resamples,
+        "confidence_level": question.confidence_level,
+        "rng": question.seed,
+        "progress": False,
+    }
+    with warnings.catch_warnings():  # its notes are those of the result
+        warnings.simplefilter("ignore", FairpermWarning)
+        test = permutation_test(**given) if k == 2 else omnibus_test(**given)
+    return replace(test, notes=tuple(one for one in test.notes if one != ABOUT_NAMES))
