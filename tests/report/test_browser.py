@@ -269,7 +269,7 @@ def test_two_thousand_comparisons_open_in_two_seconds(browser: Browser, folder: 
     path, audit = folder / "many.html", compas_audit()
     replace(audit, rows=audit.rows * 42).to_html(path)
     assert len(audit.rows) * 42 > 2_000
-    assert path.stat().st_size < 3_000_000
+    assert path.stat().st_size < 3_300_000  # of which 0.9 MB draw charts
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(120_000)
     clock = page.context.new_cdp_session(page)  # the time of its thread: others may be at work
