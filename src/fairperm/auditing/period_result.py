@@ -351,7 +351,7 @@ class PeriodAudit(ResultWithFrame):
 
     def _specify(self, rows: Sequence[PeriodRow], **look: Any) -> dict[str, Any]:
         """Return the chart of a gap over time."""
-        from fairperm.plots.period_chart import specify_gap_over_time
+        from fairperm.plots.period_chart import gap_over_time
 
         tests: dict[Hashable, PermutationTestResult] = {}
         for row in rows:
@@ -362,7 +362,7 @@ class PeriodAudit(ResultWithFrame):
         level = next(iter(tests.values())).confidence_level
         intervals = [(missing, missing) if t is None else t.confidence_interval for t in known]
         pvalues = {row.periods[1]: row.adjusted_pvalue for row in rows}
-        return specify_gap_over_time(
+        return gap_over_time.specify(
             [name_period(one) for one in self.periods],
             [missing if one is None else one.difference for one in known],
             [low for low, _ in intervals],

@@ -479,13 +479,13 @@ class Monitor:
 
     def _specify_path(self, place: int, **look: Any) -> dict[str, Any]:
         """Return the chart of the path of a comparison."""
-        from fairperm.plots.period_chart import specify_gap_over_time
+        from fairperm.plots.period_chart import gap_over_time
 
         if not self._path:
             raise InputError("There is nothing to draw before the first batch.")
         one = self.comparisons[place]
         points = [(point["batch"], *point["gaps"][place]) for point in self._path]
-        return specify_gap_over_time(
+        return gap_over_time.specify(
             *map(list, zip(*points, strict=True)),
             metric=one.metric,
             groups=(format_name(one.groups[0]), format_name(one.groups[1])),

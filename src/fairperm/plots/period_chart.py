@@ -21,6 +21,7 @@ from fairperm.plots.parts import (
     PER_LETTER,
     as_finite,
     as_layers,
+    charted,
     draw_rows,
     fit_plot,
     head_chart,
@@ -33,8 +34,6 @@ from fairperm.plots.parts import (
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from altair import LayerChart
-
     from fairperm.plots.parts import Numbers, Spec
 
 _TIPS = {"name": "period", "shown": "gap", "interval": "interval", "change": "change"}
@@ -43,6 +42,7 @@ _LONGEST = 24  # letters of a period's name
 _NAME_BELOW, _BETWEEN_NAMES = 14, 16  # pixels
 
 
+@charted(as_layers)
 def gap_over_time(
     periods: Sequence[Hashable],
     gap: Numbers,
@@ -62,7 +62,7 @@ def gap_over_time(
     width: int = 700,
     height: int = 220,
     mode: str = "auto",
-) -> LayerChart:
+) -> Spec:
     """Draw the gap in each period with its interval.
 
     Parameters
@@ -105,50 +105,6 @@ def gap_over_time(
     >>> from fairperm import plots
     >>> chart = plots.gap_over_time([2023, 2024], [0.05, 0.01], [0.02, -0.02], [0.08, 0.04])
     """
-    return as_layers(
-        specify_gap_over_time(
-            periods,
-            gap,
-            lower,
-            upper,
-            pvalues=pvalues,
-            against=against,
-            metric=metric,
-            groups=groups,
-            absolute=absolute,
-            margin=margin,
-            at_all_times=at_all_times,
-            confidence_level=confidence_level,
-            alpha=alpha,
-            title=title,
-            width=width,
-            height=height,
-            mode=mode,
-        )
-    )
-
-
-def specify_gap_over_time(
-    periods: Sequence[Hashable],
-    gap: Numbers,
-    lower: Numbers,
-    upper: Numbers,
-    *,
-    pvalues: Numbers | None = None,
-    against: str = "previous",
-    metric: str = "",
-    groups: tuple[object, object] | None = None,
-    absolute: bool = False,
-    margin: float = 0.0,
-    at_all_times: bool = False,
-    confidence_level: float = 0.95,
-    alpha: float = 0.05,
-    title: str | None = None,
-    width: int = 700,
-    height: int = 220,
-    mode: str = "auto",
-) -> Spec:
-    """Return the specification of :func:`gap_over_time`."""
     choice("against", against, ("previous", "first"))
     p = [None] * len(periods) if pvalues is None else list(pvalues)
     columns = (list(gap), list(lower), list(upper), p)

@@ -257,10 +257,6 @@ def _describe_value(comparison: ComparisonView, place: int, *, is_rate: bool) ->
     return Markup("{} {} ({})").format(name, format_percent(value), comparison.counts[place])
 
 
-def _count_judged(n: int) -> str:
-    return format_count(n, "judged comparison")
-
-
 def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 

@@ -25,6 +25,8 @@ from fairperm.engines.kernels.weighted_auc import (
     STATE_ROWS,
     WEIGHTS,
     WINS,
+    Clusters,
+    Steps,
     WeightedRows,
     add_clusters,
     count_units,
@@ -38,10 +40,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
     Words = NDArray[np.uint64]
-    Steps = tuple[
-        Integers, Array, Array, NDArray[np.bool_], Integers,
-        NDArray[np.bool_], NDArray[np.bool_], Array,
-    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +108,16 @@ def _fill_strata(words: Words, rows: PairedRows, value: Array, variance: Array) 
     first_run = new.first_run + old.first_run
     levels = np.empty((int(np.diff(first_run).max()), SIDE))
     for s in range(len(value)):
-        units = slice(old.first_unit[s], old.first_unit[s + 1])
+        clusters = old.clusters(s)._replace(
+            run_of_row=rows.run_of_row, weight_of_row=rows.weight_of_row
+        )
         _fill(
-            words[units],
-            _steps_of(new, s),
-            _steps_of(old, s),
+            words[old.first_unit[s] : old.first_unit[s + 1]],
+            new.steps(s),
+            old.steps(s),
+            clusters,
             rows.passed[first_run[s] : first_run[s + 1]],
             old.totals[s],
-            old.cluster[units],
-            old.cluster_starts[2 * units.start : 2 * units.stop + 1],
-            old.cluster_weights[2 * units.start : 2 * units.stop],
-            rows.run_of_row,
-            rows.weight_of_row,
             levels,
             old.is_clustered,
             value[s],
@@ -129,33 +125,14 @@ def _fill_strata(words: Words, rows: PairedRows, value: Array, variance: Array) 
         )
 
 
-def _steps_of(rows: WeightedRows, s: int) -> Steps:
-    """Return the steps of a walk in one stratum."""
-    steps = slice(rows.first_step[s], rows.first_step[s + 1])
-    return (
-        rows.unit[steps],
-        rows.weight[steps],
-        rows.total[steps],
-        rows.positive[steps],
-        rows.run[steps],
-        rows.compares[steps],
-        rows.is_half[steps],
-        rows.passed[rows.first_run[s] : rows.first_run[s + 1]],
-    )
-
-
 @kernel
 def _fill(
     words: Words,
     new: Steps,
     old: Steps,
+    clusters: Clusters,
     passed: Array,
     totals: Array,
-    cluster: Integers,
-    cluster_starts: Integers,
-    cluster_weights: Array,
-    run_of_row: Integers,
-    weight_of_row: Array,
     levels: Array,
     is_clustered: bool,
     value: Array,
@@ -164,39 +141,32 @@ def _fill(
     """Fill in the estimates of a stratum."""
     flat = np.empty(STATE_ROWS * SIDE)
     state = flat.reshape(STATE_ROWS, SIDE)
-    n_new = len(new[-1])
-    n_rows = cluster_starts[-1] - cluster_starts[0]
-    n_units = count_units(words, cluster, cluster_starts)
+    n_new = len(new.passed)
+    n_rows = clusters.starts[-1] - clusters.starts[0]
+    n_units = count_units(words, clusters)
     for start in range(0, LANES, SIDE):
         shift = np.uint64(start)
         lanes = slice(start, start + SIDE)
         state[:] = 0.0
-        _walk_steps(words, old, shift, flat, levels[n_new:])
+        walk_up(words, old, shift, flat, levels[n_new:])
         wins = state[WINS : WINS + 2].copy()
         state[:] = 0.0
-        _walk_steps(words, new, shift, flat, levels[:n_new])
+        walk_up(words, new, shift, flat, levels[:n_new])
         state[WINS : WINS + 2] -= wins
         _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
         state[:SLOPE] = 0.0
         if is_clustered:
-            add_clusters(
-                words, cluster, 2 * cluster_starts, cluster_weights, run_of_row, weight_of_row,
-                passed, levels, shift, flat,
-            )  # fmt: skip
+            add_clusters(words, _in_pairs(clusters), passed, levels, shift, flat)
         else:
-            _add_rows(
-                words, cluster, cluster_starts, cluster_weights, run_of_row,
-                passed, levels, shift, flat,
-            )  # fmt: skip
+            _add_rows(words, clusters, passed, levels, shift, flat)
         set_variances(state, totals, n_units[:, :, lanes], n_rows, is_clustered, variance[:, lanes])
 
 
 @kernel
-def _walk_steps(words: Words, steps: Steps, shift: np.uint64, state: Array, levels: Array) -> None:
-    unit, weight, total, positive, run, compares, is_half, passed = steps
-    walk_up(
-        words, unit, weight, total, positive, run, compares, is_half, passed, shift, state, levels
-    )
+def _in_pairs(clusters: Clusters) -> Clusters:
+    """Return the clusters with each row twice: in the new walk, and in the old one."""
+    unit, starts, weights, run_of_row, weight_of_row = clusters
+    return Clusters(unit, 2 * starts, weights, run_of_row, weight_of_row)
 
 
 @kernel
@@ -222,17 +192,10 @@ def _set_influences(state: Array, totals: Array, n_units: Integers, value: Array
 
 @kernel
 def _add_rows(
-    words: Words,
-    unit: Integers,
-    starts: Integers,
-    weights: Array,
-    run_of_row: Integers,
-    passed: Array,
-    levels: Array,
-    shift: np.uint64,
-    state: Array,
+    words: Words, clusters: Clusters, passed: Array, levels: Array, shift: np.uint64, state: Array
 ) -> None:
     """Add up the squared influences of rows that are units, and the squares of their weights."""
+    unit, starts, weights, run_of_row, _ = clusters
     for u in range(unit.size):
         i, label = 2 * starts[2 * u], int(starts[2 * u + 1] == starts[2 * u])
         new, old = run_of_row[i], run_of_row[i + 1]

@@ -17,7 +17,7 @@ as A's, of the opposite choice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,29 @@ WEIGHTS = 8  # squares of weights, by label
 _WHOLE, _MOST = 8, 10  # squares of the influences of whole clusters, and of the most they can be
 SLOPE, MEAN, SHARE = 12, 14, 18  # what turns components into influences; the last two by label
 STATE_ROWS = 22
+
+
+class Steps(NamedTuple):
+    """The steps of a walk up the scores of one stratum; see :class:`WeightedRows`."""
+
+    unit: NDArray[np.int64]
+    weight: Array
+    total: Array
+    positive: NDArray[np.bool_]
+    run: NDArray[np.int64]
+    compares: NDArray[np.bool_]
+    is_half: NDArray[np.bool_]
+    passed: Array
+
+
+class Clusters(NamedTuple):
+    """The units of one stratum and their rows; see :class:`WeightedRows`."""
+
+    unit: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    weights: Array
+    run_of_row: NDArray[np.int64]
+    weight_of_row: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +203,31 @@ class WeightedRows:
             is_wide=bool(weight.mean() > _WIDE * np.quantile(weight, 0.25)),
         )
 
+    def steps(self, s: int) -> Steps:
+        """Return the steps of a stratum."""
+        inside = slice(self.first_step[s], self.first_step[s + 1])
+        return Steps(
+            self.unit[inside],
+            self.weight[inside],
+            self.total[inside],
+            self.positive[inside],
+            self.run[inside],
+            self.compares[inside],
+            self.is_half[inside],
+            self.passed[self.first_run[s] : self.first_run[s + 1]],
+        )
+
+    def clusters(self, s: int) -> Clusters:
+        """Return the units of a stratum."""
+        first, stop = self.first_unit[s], self.first_unit[s + 1]
+        return Clusters(
+            self.cluster[first:stop],
+            self.cluster_starts[2 * first : 2 * stop + 1],
+            self.cluster_weights[2 * first : 2 * stop],
+            self.run_of_row,
+            self.weight_of_row,
+        )
+
 
 def _passed(
     weight: Array,
@@ -219,47 +267,17 @@ def _fill_strata(words: Words, rows: WeightedRows, value: Array, variance: Array
     most_runs = int(np.diff(rows.first_run).max())
     levels = np.empty((most_runs if rows.is_clustered else 0, SIDE))
     for s in range(len(value)):
-        steps = slice(rows.first_step[s], rows.first_step[s + 1])
         units = slice(rows.first_unit[s], rows.first_unit[s + 1])
-        _fill(
-            words[units],
-            rows.unit[steps],
-            rows.weight[steps],
-            rows.total[steps],
-            rows.positive[steps],
-            rows.run[steps],
-            rows.compares[steps],
-            rows.is_half[steps],
-            rows.passed[rows.first_run[s] : rows.first_run[s + 1]],
-            rows.totals[s],
-            rows.cluster[units],
-            rows.cluster_starts[2 * units.start : 2 * units.stop + 1],
-            rows.cluster_weights[2 * units.start : 2 * units.stop],
-            rows.run_of_row,
-            rows.weight_of_row,
-            levels,
-            value[s],
-            variance[s],
-        )
+        steps, clusters = rows.steps(s), rows.clusters(s)
+        _fill(words[units], steps, clusters, rows.totals[s], levels, value[s], variance[s])
 
 
 @kernel
 def _fill(
     words: Words,
-    unit: NDArray[np.int64],
-    weight: Array,
-    total: Array,
-    positive: NDArray[np.bool_],
-    run: NDArray[np.int64],
-    compares: NDArray[np.bool_],
-    is_half: NDArray[np.bool_],
-    passed: Array,
+    steps: Steps,
+    clusters: Clusters,
     totals: Array,
-    cluster: NDArray[np.int64],
-    cluster_starts: NDArray[np.int64],
-    cluster_weights: Array,
-    run_of_row: NDArray[np.int64],
-    weight_of_row: Array,
     levels: Array,
     value: Array,
     variance: Array,
@@ -268,60 +286,32 @@ def _fill(
     is_clustered = len(levels) > 0
     flat = np.empty(STATE_ROWS * SIDE)
     state = flat.reshape(STATE_ROWS, SIDE)
-    n_rows = cluster_starts[-1] - cluster_starts[0]
-    n_units = count_units(words, cluster, cluster_starts)
+    n_rows = clusters.starts[-1] - clusters.starts[0]
+    n_units = count_units(words, clusters)
     for start in range(0, LANES, SIDE):
         shift = np.uint64(start)
         lanes = slice(start, start + SIDE)
         state[:] = 0.0
-        walk_up(
-            words,
-            unit,
-            weight,
-            total,
-            positive,
-            run,
-            compares,
-            is_half,
-            passed,
-            shift,
-            flat,
-            levels,
-        )
+        walk_up(words, steps, shift, flat, levels)
         _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
         state[:SLOPE] = 0.0
         if is_clustered:
-            add_clusters(
-                words,
-                cluster,
-                cluster_starts,
-                cluster_weights,
-                run_of_row,
-                weight_of_row,
-                passed,
-                levels,
-                shift,
-                flat,
-            )
+            add_clusters(words, clusters, steps.passed, levels, shift, flat)
         else:
-            _walk_again(
-                words, unit, weight, total, positive, run, compares, is_half, passed, shift, flat
-            )
+            _walk_again(words, steps, shift, flat)
         set_variances(state, totals, n_units[:, :, lanes], n_rows, is_clustered, variance[:, lanes])
 
 
 @kernel
-def count_units(
-    words: Words, cluster: NDArray[np.int64], cluster_starts: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def count_units(words: Words, clusters: Clusters) -> NDArray[np.int64]:
     """Return how many units have negatives, have positives, and are there, by group and lane."""
     counts = np.zeros((3, 2, LANES), np.int64)
-    chosen = np.empty_like(words)
+    chosen, starts = np.empty_like(words), clusters.starts
     for kind in range(3):
         n = 0
         for u in range(words.size):
-            is_chosen = kind == 2 or cluster_starts[2 * u + kind + 1] > cluster_starts[2 * u + kind]
-            chosen[u] = words[cluster[u]] if is_chosen else np.uint64(0)
+            is_chosen = kind == 2 or starts[2 * u + kind + 1] > starts[2 * u + kind]
+            chosen[u] = words[clusters.unit[u]] if is_chosen else np.uint64(0)
             n += int(is_chosen)
         add_to_totals(chosen, counts[kind, 0])
         counts[kind, 1] = n - counts[kind, 0]
@@ -391,21 +381,9 @@ def set_variances(
 
 
 @kernel
-def walk_up(
-    words: Words,
-    unit: NDArray[np.int64],
-    weight: Array,
-    total: Array,
-    positive: NDArray[np.bool_],
-    run: NDArray[np.int64],
-    compares: NDArray[np.bool_],
-    is_half: NDArray[np.bool_],
-    passed: Array,
-    shift: np.uint64,
-    state: Array,
-    levels: Array,
-) -> None:
+def walk_up(words: Words, steps: Steps, shift: np.uint64, state: Array, levels: Array) -> None:
     """Add up what the positives win; with clusters, keep what group A has passed in each run."""
+    unit, weight, total, positive, run, compares, is_half, passed = steps
     for t in range(total.size):
         w0, w1, w2, w3 = _words(words, unit[t], shift)
         x0, x1, x2, x3 = weight[t, 0], weight[t, 1], weight[t, 2], weight[t, 3]
@@ -427,20 +405,9 @@ def walk_up(
 
 
 @kernel
-def _walk_again(
-    words: Words,
-    unit: NDArray[np.int64],
-    weight: Array,
-    total: Array,
-    positive: NDArray[np.bool_],
-    run: NDArray[np.int64],
-    compares: NDArray[np.bool_],
-    is_half: NDArray[np.bool_],
-    passed: Array,
-    shift: np.uint64,
-    state: Array,
-) -> None:
+def _walk_again(words: Words, steps: Steps, shift: np.uint64, state: Array) -> None:
     """Add up the squared influences of rows, and the squares of their weights, by label."""
+    unit, weight, total, positive, run, compares, is_half, passed = steps
     for t in range(total.size):
         w0, w1, w2, w3 = _words(words, unit[t], shift)
         x0, x1, x2, x3 = weight[t, 0], weight[t, 1], weight[t, 2], weight[t, 3]
@@ -491,35 +458,27 @@ def _add_squares(
 
 @kernel
 def add_clusters(
-    words: Words,
-    cluster: NDArray[np.int64],
-    cluster_starts: NDArray[np.int64],
-    cluster_weights: Array,
-    run_of_row: NDArray[np.int64],
-    weight_of_row: Array,
-    passed: Array,
-    levels: Array,
-    shift: np.uint64,
-    state: Array,
+    words: Words, clusters: Clusters, passed: Array, levels: Array, shift: np.uint64, state: Array
 ) -> None:
     """Add up the squared influences of clusters: of negatives, of positives and of all their rows.
 
     Products with 0 and 1 choose the group: the compiler makes no vectors of so many branches.
     """
+    unit, starts, weights, run_of_row, weight_of_row = clusters
     sums = np.empty((_TOGETHER, 2 * SIDE))
-    for start in range(0, cluster.size, _TOGETHER):
-        stop = min(start + _TOGETHER, cluster.size)
+    for start in range(0, unit.size, _TOGETHER):
+        stop = min(start + _TOGETHER, unit.size)
         sums[:] = 0.0
         for u in range(start, stop):
-            word = words[cluster[u]] >> shift
+            word = words[unit[u]] >> shift
             for label in range(2):
                 mine = sums[u - start, label * SIDE : (label + 1) * SIDE]
-                for i in range(cluster_starts[2 * u + label], cluster_starts[2 * u + label + 1]):
+                for i in range(starts[2 * u + label], starts[2 * u + label + 1]):
                     run, weight = run_of_row[i], weight_of_row[i]
                     _add_row(word, weight, levels[run], passed[run], mine)
         for u in range(start, stop):
-            word, mine = words[cluster[u]] >> shift, sums[u - start]
-            n, m = cluster_weights[2 * u], cluster_weights[2 * u + 1]
+            word, mine = words[unit[u]] >> shift, sums[u - start]
+            n, m = weights[2 * u], weights[2 * u + 1]
             for lane in range(SIDE):
                 a = _bit(word, lane)
                 b = 1.0 - a
