@@ -139,8 +139,6 @@ def test_a_gap_inside_the_margin_never_alarms_however_many_rows_there_are() -> N
     ("rate", "sizes", "batches"),
     [
         (0.01, (20, 20), 150),
-        (0.2, (20, 20), 150),
-        (0.5, (1, 1), 600),
         (0.1, (5, 100), 100),
         (0.3, (200, 10), 100),
     ],
