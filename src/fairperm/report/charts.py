@@ -30,13 +30,12 @@ from fairperm.plots.forest_chart import forest
 from fairperm.plots.null_chart import null_distribution
 from fairperm.plots.parts import theme
 from fairperm.plots.slope_chart import specify_slope
-from fairperm.plots.subgroup_chart import subgroups
 from fairperm.plots.sweep_chart import threshold_sweep
 from fairperm.report.changes import count_verdicts, list_slopes
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -97,21 +96,16 @@ def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
     rows = [_describe_row(one) for one in shown]
     level = view.audit.settings.get("confidence_level")
     specify = partial(forest.specify, rows, confidence_level=level)
-    return _draw_chart("forest", summary, specify, _FOREST_WIDTHS, is_elastic=False)
+    return draw_chart("forest", summary, specify, _FOREST_WIDTHS, is_elastic=False)
 
 
-def draw_finding(key: str, summary: str, specify: Callable[..., Spec]) -> Chart:
-    """Return a chart of gaps over time."""
-    return _draw_chart(key, summary, specify, is_elastic=False)
-
-
-def _draw_chart(
+def draw_chart(
     key: str,
     summary: str,
     specify: Callable[..., Spec],
     widths: Sequence[int] = _WIDTHS,
     *,
-    is_elastic: bool = True,
+    is_elastic: bool = False,
     has_slider: bool = False,
 ) -> Chart:
     """Return a chart in several widths; its title becomes text of the page, which wraps."""
@@ -192,7 +186,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         draws="tables" if result.scheme == Scheme.UNCONDITIONAL else "permutations",
         title=f"{section.attribute} · {section.metric}: {gap}",
     )
-    chart = _draw_chart(key, summary, specify, _NULL_WIDTHS)
+    chart = draw_chart(key, summary, specify, _NULL_WIDTHS)
     return replace(chart, is_counted=result.scheme == Scheme.UNCONDITIONAL)
 
 
@@ -218,18 +212,8 @@ def draw_changes(view: AuditView) -> list[Chart]:
         )
         summary = f"Old and new value of each group: {'; '.join(ends)}."
         key = f"slope-{len(drawn) + 1}"
-        drawn.append(_draw_chart(key, summary, specify, _SLOPE_WIDTHS, is_elastic=False))
+        drawn.append(draw_chart(key, summary, specify, _SLOPE_WIDTHS, is_elastic=False))
     return drawn
-
-
-def draw_subgroups(
-    rows: Sequence[Mapping[str, Any]], metric: str, level: float, summary: str
-) -> Chart | None:
-    """Return the tree of the listed subgroups, if there are any."""
-    if not rows:
-        return None
-    specify = partial(subgroups.specify, rows, metric=metric, confidence_level=level)
-    return _draw_chart("subgroups", summary, specify, is_elastic=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +255,7 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -
     )
     findings = tuple(_describe_largest(sweep, curve) for curve in curves)
     return SweepPart(
-        chart=_draw_chart(key, " ".join(findings), specify, has_slider=True),
+        chart=draw_chart(key, " ".join(findings), specify, has_slider=True),
         first=first,
         second=second,
         findings=findings,

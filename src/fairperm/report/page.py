@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +17,6 @@ from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import (
     count_units,
     format_count,
-    format_metric,
     format_name,
     format_pvalue,
 )
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from fairperm.hypothesis_tests.results.audits import AuditData
+    from fairperm.report.charts import Chart
 
 MAX_COMPACT_ROWS = 100
-MAX_SUBGROUPS = 500
 _TITLE = "Fairness audit"
 _SWEEPS_TITLE = "Gaps at every threshold"
+_NUMBERS = re.compile(r"–|[<+−-]? ?[\d.,∞]+ ?%?( to [+−-]?[\d.,∞]+)?")  # of a column
 
 
 def as_html(
@@ -77,22 +78,27 @@ def as_html(
     given, about = presentation or Presentation(), dict(provenance or {})
     given.check(audit)
     view = AuditView.of(audit, given.find_names(audit))
-    written = datetime.now(UTC).date().isoformat()
+    written = _today()
     forest = charts.draw_forest(view, short=given.short)
     null = None if given.short else charts.draw_null(view)
     sweep_parts = [] if given.short else charts.draw_sweeps(view, _list_sweeps(sweep))
     slopes = charts.draw_changes(view)
-    drawn = [one for one in (*slopes, forest, *(one.chart for one in sweep_parts), null) if one]
-    scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
-    page = _render(
+    command = about.pop("command", None) or write_call(audit, defaults)
+    settings = sentences.list_settings(view, about, defaults or {})
+    if "version of fairperm" not in settings:
+        settings["versions"] = sentences.list_versions()
+    return _write_page(
         "report.html.jinja",
+        path,
+        [*slopes, forest, *(one.chart for one in sweep_parts), null],
         view=view,
+        eyebrow="Statistical audit of group differences",
         title=given.title or _TITLE,
+        summary=view.answer,
         note=given.note,
         short=given.short,
-        case=list_facts(view, given, about, written),
+        facts=list_facts(view, given, about, written),
         lines=summarize_case(view, given),
-        written=written,
         changes=ChangesPart.of(view),
         slopes=slopes,
         forest=forest,
@@ -107,18 +113,9 @@ def as_html(
         tests=sentences.describe_tests(view),
         notes=sentences.collect_notes(view),
         power=sentences.summarize_power(view),
-        command=about.pop("command", None) or write_call(audit, defaults),
-        settings=sentences.list_settings(view, about, defaults or {}),
-        versions=sentences.list_versions(),
-        policy=_write_policy(scripts),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=charts.inline_json(
-            {"configs": charts.make_themes(), "charts": {one.key: one.specs for one in drawn}}
-        ),
+        command=command,
+        settings={} if given.short else settings,
     )
-    if path is not None:
-        write_whole(path, page)
-    return page
 
 
 def sweeps_as_html(
@@ -137,64 +134,19 @@ def sweeps_as_html(
     from fairperm.report import charts
 
     parts = charts.draw_sweeps(None, sweeps)
-    scripts = [charts.vega_script(), _read_text("charts.js")]
-    page = _render(
+    pairs, cuts = len(sweeps), format_count(len(sweeps[0].thresholds), "threshold")
+    return _write_page(
         "sweeps.html.jinja",
+        path,
+        [one.chart for one in parts],
+        eyebrow="Group differences at every threshold of a score",
         title=_SWEEPS_TITLE,
-        written=datetime.now(UTC).date().isoformat(),
+        summary=f"{format_count(pairs, 'pair')} of groups at {cuts}. {level}",
         sweeps=parts,
-        n_thresholds=len(sweeps[0].thresholds),
-        level=level,
         not_swept=not_swept,
         notes=notes,
-        command=provenance.get("command"),
-        settings={name: str(one) for name, one in provenance.items() if name != "command"},
-        policy=_write_policy(scripts),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=charts.inline_json(
-            {
-                "configs": charts.make_themes(),
-                "charts": {one.chart.key: one.chart.specs for one in parts},
-            }
-        ),
+        **_split_provenance(provenance),
     )
-    if path is not None:
-        write_whole(path, page)
-    return page
-
-
-def subgroups_as_html(
-    found: FoundSubgroups, path: str | os.PathLike[str] | None, *, provenance: Mapping[str, object]
-) -> str:
-    """Return the report of a search for subgroups, and write it to `path` if there is one."""
-    from fairperm.report import charts
-
-    chart = charts.draw_subgroups(found.drawn, found.metric, found.level, found.summary)
-    scripts = [charts.vega_script(), _read_text("charts.js")] if chart else []
-    page = _render(
-        "subgroups.html.jinja",
-        title=f"Subgroups: {format_metric(found.metric)}",
-        written=datetime.now(UTC).date().isoformat(),
-        summary=found.summary,
-        chart=chart,
-        heads=found.heads,
-        listed=found.listed,
-        found=found.found[:MAX_SUBGROUPS],
-        n_more=max(0, len(found.found) - MAX_SUBGROUPS),
-        method=found.method,
-        settings={name: str(one) for name, one in provenance.items()},
-        policy=_write_policy(scripts),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=charts.inline_json(
-            {
-                "configs": charts.make_themes(),
-                "charts": {one.key: one.specs for one in (chart,) if one},
-            }
-        ),
-    )
-    if path is not None:
-        write_whole(path, page)
-    return page
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +160,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table of a page: a heading, the heads of its columns, and its rows."""
+    """A table of a page: a heading, the heads of its columns, and its rows.
+
+    A table that ``is_folded`` comes last, and opens on a click.
+    """
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    is_folded: bool = False
+
+    def has_numbers(self, place: int) -> bool:
+        """Whether a column has numbers, which are aligned on the right."""
+        return all(_NUMBERS.fullmatch(row[place]) for row in self.rows)
 
 
 def findings_as_html(
@@ -231,52 +191,57 @@ def findings_as_html(
     from fairperm.report import charts
 
     drawn = {
-        i: charts.draw_finding(f"finding-{i}", one.text, one.specify)
+        i: charts.draw_chart(f"finding-{i}", one.text, one.specify)
         for i, one in enumerate(findings)
         if one.specify
     }
-    scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
-    page = _render(
+    return _write_page(
         "findings.html.jinja",
+        path,
+        [*drawn.values()],
         eyebrow=eyebrow,
         title=title,
-        written=datetime.now(UTC).date().isoformat(),
-        summary=summary,
+        summary=sentences.mark_name(summary),
+        facts={name: sentences.mark_name(one) for name, one in (facts or {}).items()},
         findings=[(one.title, one.text, drawn.get(i)) for i, one in enumerate(findings)],
         tables=tables,
-        facts=facts or {},
         method=method,
-        settings={name: str(one) for name, one in provenance.items()},
+        **_split_provenance(provenance),
+    )
+
+
+def _split_provenance(provenance: Mapping[str, object]) -> dict[str, Any]:
+    """Return the command, and the settings as texts."""
+    settings = {name: str(one) for name, one in provenance.items() if name != "command"}
+    return {"command": provenance.get("command"), "settings": settings}
+
+
+def _write_page(
+    template: str,
+    path: str | os.PathLike[str] | None,
+    drawn: Iterable[Chart | None],
+    **values: Any,
+) -> str:
+    """Return a page with its charts and the scripts that draw them, and perhaps write it."""
+    from fairperm.report import charts
+
+    specs = {one.key: one.specs for one in drawn if one is not None}
+    scripts = [charts.vega_script(), _read_text("charts.js")] if specs else []
+    page = _render(
+        template,
+        **{"short": False, "note": None, "facts": {}, **values},
+        written=_today(),
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=charts.inline_json(
-            {
-                "configs": charts.make_themes(),
-                "charts": {one.key: one.specs for one in drawn.values()},
-            }
-        ),
+        charts=charts.inline_json({"configs": charts.make_themes(), "charts": specs}),
     )
     if path is not None:
         write_whole(path, page)
     return page
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundSubgroups:
-    """What a report says of a search for subgroups.
-
-    ``heads`` and the rows of ``listed`` and ``found`` are cells of tables; ``drawn`` are the rows
-    of the chart; ``level`` is that of the intervals; ``method`` says how they were tested.
-    """
-
-    metric: str
-    level: float
-    summary: str
-    heads: Sequence[str]
-    listed: Sequence[Sequence[str]]
-    found: Sequence[Sequence[str]]
-    drawn: Sequence[Mapping[str, Any]]
-    method: Sequence[str]
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _list_sweeps(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fairperm._utils.checks import choice
@@ -11,6 +12,7 @@ from fairperm._utils.formatting import (
     format_count,
     format_interval,
     format_level,
+    format_metric,
     format_number,
     format_pvalue,
 )
@@ -240,20 +242,37 @@ class Subgroups(PlainResult, Sequence[Subgroup]):
         provenance : mapping, optional
             What else is needed to repeat the search, by name: the command, the file, its hash.
         """
-        from fairperm.report.page import FoundSubgroups, subgroups_as_html
+        from fairperm.plots.subgroup_chart import subgroups
+        from fairperm.report.page import Finding, PageTable, findings_as_html
 
-        found = FoundSubgroups(
+        text = "Each subgroup differs from all other rows"
+        if len(self.found) > len(self.listed):
+            text += ", and also among rows that are alike in the subgroups above it in the table"
+        specify = partial(
+            subgroups.specify,
+            self._draw_rows(),
             metric=self.metric,
-            level=1 - self.alpha,
-            summary=self.answer,
-            heads=_list_heads(self),
-            listed=[_list_cells(self, one) for one in self.listed],
-            found=[_list_cells(self, one) for one in self.found],
-            drawn=self._draw_rows(),
-            method=[f"P-values: {_state_test(self)}.", self.validity, *self.notes],
+            confidence_level=1 - self.alpha,
         )
+        heads, found = _list_heads(self), self.found[:_MAX_FOUND]
+        name = f"{format_count(len(self.found), 'subgroup')} found"
+        if len(found) < len(self.found):
+            name += f"; the clearest {len(found):,} of them"
+        tables = [
+            PageTable("", heads, [_list_cells(self, one) for one in self.listed]),
+            PageTable(name, heads, [_list_cells(self, one) for one in found], is_folded=True),
+        ]
         about = {"features": ", ".join(self.features), "seed": self.seed}
-        return subgroups_as_html(found, path, provenance={**about, **(provenance or {})})
+        return findings_as_html(
+            path,
+            eyebrow="Subgroups that differ from all other rows",
+            title=f"Subgroups: {format_metric(self.metric)}",
+            summary=self.answer,
+            findings=[Finding("Where they are", f"{text}. {_LIMIT}", specify)] * bool(self.listed),
+            tables=tables * bool(self.listed),
+            method=[f"P-values: {_state_test(self)}.", self.validity, *self.notes],
+            provenance={**about, **(provenance or {})},
+        )
 
     def _draw_rows(self) -> list[dict[str, Any]]:
         """Return the listed subgroups as rows of a chart."""
@@ -277,8 +296,11 @@ class Subgroups(PlainResult, Sequence[Subgroup]):
 
 
 _DRAWN = ("n", "value", "rest", "gap", "adjusted_pvalue")
-
-
+_MAX_FOUND = 500  # on a page
+_LIMIT = (
+    "A search describes, it does not explain: any feature that goes with the true reason may "
+    "describe a subgroup."
+)
 _KINDS: tuple[Literal["listed", "found", "all"], ...] = ("listed", "found", "all")
 _METHODS = {"maxt": "step-down max-T", "holm": "Holm", "bh": "Benjamini–Hochberg"}
 _METHODS["by"] = "Benjamini–Yekutieli"
