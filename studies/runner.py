@@ -27,6 +27,7 @@ _FUNCTIONS = {
     "theorems": "paper.theorems:theorems",
     "calibration": "calibration.study:calibration",
     "small-groups": "calibration.small_groups:small_groups",
+    "lending": "lending:lending",
 }
 NAMES = tuple(_FUNCTIONS)
 
