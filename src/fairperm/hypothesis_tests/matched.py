@@ -109,7 +109,8 @@ class MatchedTest(PermutationTest[Gaps]):
         check_values(part, groups, values)
         scale = np.array([part.span if np.isfinite(part.span) else np.abs(values).max()])
         gaps = sets.observed().drop_rounding(scale)
-        gap = gaps.difference[0]
+        # rounding must not carry a gap beyond what is possible: its interval ends there
+        gap = np.clip(gaps.difference[0], -part.span, part.span)
         error = gaps.standard_error[0]
         if variance is None:
             error = sets.studentized_by(Variance.DELTA).observed().standard_error[0]
