@@ -88,6 +88,8 @@ def test_pvalues_and_intervals_never_contradict_each_other(part: int) -> None:
         if tested.total() == SAMPLES // PARTS:
             break
         n, level = int(rng.integers(10, 50)), float(rng.choice([0.6, 0.8, 0.9, 0.95]))
+        if get_metric(metric).kind == "class_scores":
+            n *= 2  # of each class, every group and stratum needs rows
         design = str(rng.choice(DESIGNS))
         alternative = ALTERNATIVES[int(rng.integers(2 if metric == "equalized_odds" else 4))]
         with warnings.catch_warnings():
