@@ -50,71 +50,55 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 20
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
+_ROLES = {  # of columns, by the options that name them
+    "label": types.LABEL,
+    "prediction": types.LABEL,
+    "selected": types.LABEL,
+    "score": types.NUMBER,
+    "class_score": types.NUMBER,
+    "prediction_new": types.LABEL,
+    "score_new": types.NUMBER,
+    "group": types.NAME,
+    "feature": types.LABEL,
+    "control": types.NAME,
+    "cluster": types.NAME,
+    "matched": types.NAME,
+    "names": types.NAME,
+    "period": types.NAME,
+    "weight": types.NUMBER,
+    "count": types.NUMBER,
+    "applicants": types.NUMBER,
+    "relevance": types.NUMBER,
+    "rank": types.NUMBER,
+    "query": types.NAME,
+}
 _OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedColumns:
-    """The columns that a test needs, by the options that name them.
+class Wanted:
+    """The columns that a test needs, each with the option that names it and its role.
 
     ``needs_rows``: rows are needed one by one, and counts are not enough. ``stays_in_files``: rows
     are counted in their files all the same. ``may_be_binned``: of very many rows, scores may be put
     into bins.
     """
 
-    label: str | None = None
-    prediction: str | None = None
-    selected: str | None = None
-    score: str | None
-    class_scores: tuple[str, ...] = ()
-    prediction_new: str | None = None
-    score_new: str | None = None
-    groups: tuple[str, ...]
-    relevance: str | None = None
-    rank: str | None = None
-    query: str | None = None
-    features: tuple[str, ...] = ()
-    controls: tuple[str, ...] = ()
-    cluster: str | None = None
-    matched: str | None = None
-    names: str | None = None
-    period: str | None = None
-    weight: str | None = None
-    count: str | None = None
-    applicants: str | None = None
-    needs_rows: bool = False
+    columns: Mapping[str, tuple[str, str]]
+    needs_rows: bool
     stays_in_files: bool = False
     may_be_binned: bool = False
 
-    def columns(self) -> dict[str, tuple[str, str]]:
-        """Return the option and the role of every column."""
-        given = [
-            ("--label", types.LABEL, self.label),
-            ("--prediction", types.LABEL, self.prediction),
-            ("--selected", types.NUMBER if self.applicants else types.LABEL, self.selected),
-            ("--score", types.NUMBER, self.score),
-            *(("--class-score", types.NUMBER, name) for name in self.class_scores),
-            ("--prediction-new", types.LABEL, self.prediction_new),
-            ("--score-new", types.NUMBER, self.score_new),
-            *(("--group", types.NAME, name) for name in self.groups),
-            *(("--feature", types.LABEL, name) for name in self.features),
-            *(("--control", types.NAME, name) for name in self.controls),
-            ("--cluster", types.NAME, self.cluster),
-            ("--matched", types.NAME, self.matched),
-            ("--names", types.NAME, self.names),
-            ("--period", types.NAME, self.period),
-            ("--weight", types.NUMBER, self.weight),
-            ("--count", types.NUMBER, self.count),
-            ("--applicants", types.NUMBER, self.applicants),
-            ("--relevance", types.NUMBER, self.relevance),
-            ("--rank", types.NUMBER, self.rank),
-            ("--query", types.NAME, self.query),
-        ]
-        columns: dict[str, tuple[str, str]] = {}
-        for option, role, name in given:
-            if name is not None and _ORDER[role] > _ORDER[columns.get(name, ("", ""))[1]]:
-                columns[name] = option, role
-        return columns
+
+def _list_columns(named: Mapping[str, Any], **roles: str) -> dict[str, tuple[str, str]]:
+    """Return the option and the role of every column that these options name."""
+    found: dict[str, tuple[str, str]] = {}
+    for name, role in (_ROLES | roles).items():
+        given = named.get(name) or ()
+        for column in (given,) if isinstance(given, str) else given:
+            if _ORDER[role] > _ORDER[found.get(column, ("", ""))[1]]:
+                found[column] = f"--{name.replace('_', '-')}", role
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +192,13 @@ def _is_same(text: str, value: float) -> bool:
         return False
 
 
-@contextmanager
 def read_columns(
     params: Mapping[str, Any],
     metrics: Sequence[str],
     *,
     with_hashes: bool,
     rows: bool = False,
-) -> Iterator[LoadedData]:
+) -> AbstractContextManager[LoadedData]:
     """Read the columns that the options of a command name; ``rows`` asks for every row."""
     from fairperm.data.score_bins import takes_bins
 
@@ -244,33 +227,24 @@ def read_columns(
     prediction_new, score_new = params.get("prediction_new"), params.get("score_new")
     moves_together = any(params.get(one) for one in ("cluster", "matched", "weight"))
     has_other_tests = bool(features or distances or rankings or prediction_new or score_new)
-    wanted = WantedColumns(
-        label=label or None,
-        prediction=prediction,
-        score=score if not can_count or prediction is None else None,
-        class_scores=tuple(of_classes.values()),
-        prediction_new=prediction_new,
-        score_new=score_new if not can_count or prediction_new is None else None,
-        groups=(groups,)
+    columns = {
+        **params,
+        "score": score if not can_count or prediction is None else None,
+        "class_score": [*of_classes.values()],
+        "score_new": score_new if not can_count or prediction_new is None else None,
+        "group": groups
         if isinstance(groups, str)
-        else tuple(name for one in groups for name in one.split(",")),
-        query=params.get("query"),
-        features=features,
-        controls=tuple(params.get("control") or ()),
-        cluster=params.get("cluster"),
-        matched=params.get("matched"),
-        names=params.get("names"),
-        period=params.get("period"),
-        weight=params.get("weight"),
-        count=params.get("count"),
+        else [name for one in groups for name in one.split(",")],
+    }
+    wanted = Wanted(
+        columns=_list_columns(columns),
         needs_rows=rows or not can_count or moves_together,
         stays_in_files=params.get("score_bins") is not None,
         may_be_binned=not has_other_tests
         and not moves_together
         and all(one.kind.is_categorical or takes_bins(one) for one in kinds),
     )
-    with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
-        yield loaded
+    return _read_wanted(params, wanted, with_hashes=with_hashes)
 
 
 def _check_class_scores(
@@ -296,47 +270,32 @@ def _check_class_scores(
         )
 
 
-@contextmanager
-def read_rankings(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[LoadedData]:
+def read_rankings(
+    params: Mapping[str, Any], *, with_hashes: bool
+) -> AbstractContextManager[LoadedData]:
     """Read the columns of ranked lists that the options of a command name."""
     _check_files(params)
-    wanted = WantedColumns(
-        score=params["score"],
-        groups=(params["group"],),
-        relevance=params["relevance"],
-        rank=params["rank"],
-        query=params["query"],
-        controls=tuple(params["control"] or ()),
-        cluster=params["cluster"],
-        needs_rows=True,
-    )
-    with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
-        yield loaded
+    wanted = Wanted(columns=_list_columns(params), needs_rows=True)
+    return _read_wanted(params, wanted, with_hashes=with_hashes)
 
 
-@contextmanager
-def read_selection(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[LoadedData]:
+def read_selection(
+    params: Mapping[str, Any], *, with_hashes: bool
+) -> AbstractContextManager[LoadedData]:
     """Read the columns of applicants that the options of a command name."""
     _check_files(params)
-    selected, score, groups = params["selected"], params["score"], params["group"]
-    if (selected is None) == (score is None):
+    if (params["selected"] is None) == (params["score"] is None):
         raise InputError(
             "--selected or --score must be given: the column of who was selected, or of scores."
         )
-    if not groups:
+    if not params["group"]:
         raise InputError("--group must be given: the column of a protected attribute.")
-    count, applicants = params["count"], params["applicants"]
-    wanted = WantedColumns(
-        selected=selected,
-        score=score,
-        groups=tuple(groups),
-        controls=tuple(params["control"] or ()),
-        count=count,
-        applicants=applicants,
-        needs_rows=any(one is not None for one in (score, count, applicants)),
+    selected = types.LABEL if params["applicants"] is None else types.NUMBER
+    wanted = Wanted(
+        columns=_list_columns(params, selected=selected),
+        needs_rows=any(params[one] is not None for one in ("score", "count", "applicants")),
     )
-    with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
-        yield loaded
+    return _read_wanted(params, wanted, with_hashes=with_hashes)
 
 
 def _check_files(params: Mapping[str, Any]) -> None:
@@ -346,8 +305,13 @@ def _check_files(params: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _read_wanted(
-    params: Mapping[str, Any], wanted: WantedColumns, *, with_hashes: bool
+    params: Mapping[str, Any], wanted: Wanted, *, with_hashes: bool
 ) -> Iterator[LoadedData]:
+    """Read the wanted columns; the database is open as long as rows stay in it."""
+    with optional("Reading this file"):
+        import duckdb  # noqa: F401
+        import pyarrow as pa
+
     options = ReadOptions(
         table=params.get("table"),
         sql=params.get("sql"),
@@ -358,45 +322,16 @@ def _read_wanted(
         skip=integer("--skip", params.get("skip", 0), 0, 1_000_000),
         missing_words=tuple(dict.fromkeys(("", *params["na"]))) if params.get("na") else MISSING,
     )
-    chosen = params.get("format_")
+    outputs = {f"--{one}": str(params[one]) for one in _OUTPUTS if params.get(one)}
     with ExitStack() as stack:
         with waiting("reading", False if params.get("quiet") else None):
-            loaded = stack.enter_context(
-                load(
-                    params["files"],
-                    None if chosen is None else str(chosen),
-                    options,
-                    wanted,
-                    outputs={f"--{one}": str(params[one]) for one in _OUTPUTS if params.get(one)},
-                    with_hashes=with_hashes,
-                )
-            )
-        yield loaded
-
-
-@contextmanager
-def load(
-    names: Sequence[str],
-    format_: str | None,
-    options: ReadOptions,
-    wanted: WantedColumns,
-    *,
-    outputs: Mapping[str, str],
-    with_hashes: bool,
-) -> Iterator[LoadedData]:
-    """Read the wanted columns; the database is open as long as rows stay in it."""
-    with optional("Reading this file"):
-        import duckdb  # noqa: F401
-        import pyarrow as pa
-
-    with ExitStack() as stack:
-        folder = stack.enter_context(make_private_folder())
-        files = find_files(names, format_, folder)
-        check_outputs_not_inputs([file.name for file in files], outputs)
-        clear_errors = partial(_clear_errors, files, folder)
-        with clear_errors():
-            data, columns = _open_data(stack, files, folder, options, wanted)
-        described = [file.describe() for file in files] if with_hashes else []
+            folder = stack.enter_context(make_private_folder())
+            files = find_files(params["files"], params.get("format_"), folder)
+            check_outputs_not_inputs([file.name for file in files], outputs)
+            clear_errors = partial(_clear_errors, files, folder)
+            with clear_errors():
+                data, columns = _open_data(stack, files, folder, options, wanted)
+            described = [file.describe() for file in files] if with_hashes else []
         if isinstance(data, pa.Table):
             stack.close()
         yield LoadedData(data, columns, described, clear_errors)
@@ -407,7 +342,7 @@ def _open_data(
     files: Sequence[InputFile],
     folder: Path,
     options: ReadOptions,
-    wanted: WantedColumns,
+    wanted: Wanted,
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the data, in a database that the stack closes, and the names of their columns."""
     from fairperm.data.lazy.backends import BinnableRows
@@ -416,7 +351,7 @@ def _open_data(
     connection = connect(folder)
     stack.callback(connection.close)
     stack.enter_context(interrupt_on_signal(connection))
-    relation = open_relation(connection, files, folder, options, list(wanted.columns()))
+    relation = open_relation(connection, files, folder, options, [*wanted.columns])
     source, fields = _select_columns(connection, relation, options, wanted)
     same = [one for one in fields if [*map(str.casefold, fields)].count(one.casefold()) > 1]
     if same and wanted.stays_in_files:
@@ -518,10 +453,10 @@ def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
 
 
 def _select_columns(
-    connection: Any, relation: Relation, options: ReadOptions, wanted: WantedColumns
+    connection: Any, relation: Relation, options: ReadOptions, wanted: Wanted
 ) -> tuple[str, dict[str, str]]:
     """Return the source to select from, and SQL for each wanted column in a plain type."""
-    columns = wanted.columns()
+    columns = wanted.columns
     places = {}
     if options.sql is None:  # raises for unknown names before anything is read
         places = {name: relation.place(option, name) for name, (option, _) in columns.items()}
