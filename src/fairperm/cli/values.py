@@ -69,11 +69,32 @@ def split_columns(text: str) -> str | tuple[str, ...]:
 
     Examples
     --------
-    >>> split_columns("sex"), split_columns("sex,race")
-    ('sex', ('sex', 'race'))
+    >>> split_columns("sex"), split_columns("sex,race"), split_columns('"age, years"')
+    ('sex', ('sex', 'race'), 'age, years')
     """
-    names = tuple(text.split(","))
-    return names if len(names) > 1 else text
+    names = list_columns(text)
+    return names if len(names) > 1 else names[0]
+
+
+def list_columns(text: str) -> tuple[str, ...]:
+    """Return the columns that commas separate; quotes, as in CSV, keep a name with commas whole."""
+    import csv
+
+    try:
+        (names,) = csv.reader([text], strict=True)
+    except (csv.Error, ValueError):  # a quote that is a part of the name
+        names = text.split(",")
+    return tuple(names) or (text,)
+
+
+def join_columns(names: Sequence[str]) -> str:
+    """Return the text of which :func:`list_columns` makes these columns."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(names)
+    return out.getvalue()
 
 
 def find_metric(name: str, option: str = "--metric") -> Any:
@@ -97,9 +118,11 @@ def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -
     """Return the reference group, or the reference groups by attribute."""
     if not value:
         return None
-    columns = {one: tuple(one.split(",")) for one in given["group"]}
+    columns = {one: list_columns(one) for one in given["group"]}
     if given["intersections"]:
-        columns[",".join(given["group"])] = tuple(given["group"])
+        columns[",".join(given["group"])] = tuple(
+            one for names in columns.values() for one in names
+        )
     found: dict[str, object] = {}
     for text in value:
         named = [one for one in columns if text.startswith(f"{one}=")]

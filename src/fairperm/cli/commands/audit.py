@@ -21,7 +21,7 @@ from fairperm.cli.terminal import (
     wrap,
     write_message,
 )
-from fairperm.cli.values import parse_numbers, split_columns
+from fairperm.cli.values import list_columns, parse_numbers, split_columns
 from fairperm.errors import FairpermError, InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ AUDITS = (
     "intersections ratio min_group_size group_size_by adjust family alpha confidence_level "
     "alternative scheme variance resamples bootstraps seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
-    "short title author note positive_means negative_means rename json csv raw_names markdown "
+    "short title author note positive_means negative_means rename json csv xlsx raw_names markdown "
     "show_small quiet config debug"
 )
 
@@ -81,7 +81,7 @@ def run_audit(ctx: click.Context) -> int:
     parse_numbers("--margin", given["margin"])  # before the data are read
     is_swept = is_of_one and given["report"] is not None and given["score"] is not None
     loaded = run.read(names, rows=is_swept)  # a sweep needs every score
-    columns = dict.fromkeys(name for one in given["group"] for name in one.split(","))
+    columns = dict.fromkeys(name for one in given["group"] for name in list_columns(one))
     values = (
         (name, value)
         for name in columns

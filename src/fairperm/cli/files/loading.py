@@ -36,7 +36,7 @@ from fairperm.cli.files.sql import (
     quote_name,
 )
 from fairperm.cli.files.temporary import make_private_folder
-from fairperm.cli.values import find_metric, parse_columns, parse_pairs
+from fairperm.cli.values import find_metric, list_columns, parse_columns, parse_pairs
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown, unknown_name
 from fairperm.metrics.definition import Kind
 
@@ -234,7 +234,7 @@ def read_columns(
         "score_new": score_new if not can_count or prediction_new is None else None,
         "group": groups
         if isinstance(groups, str)
-        else [name for one in groups for name in one.split(",")],
+        else [name for one in groups for name in list_columns(one)],
     }
     wanted = Wanted(
         columns=_list_columns(columns),
