@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ import pytest
 
 import fairperm
 from fairperm import errors
+from fairperm.cli import values
 from fairperm.cli.terminal import write_message
 from fairperm.data.lazy import counting as lazy
 from tests.support.commands import Here, as_text, cells, sample
@@ -387,3 +390,34 @@ def test_messages_name_options() -> None:
     switch = errors.InputError(f"Pass {errors.argument('split_clusters', True)}.")
     assert write_message(switch) == "Pass --split-clusters."
     assert write_message("y_true is a name from data") == "y_true is a name from data"
+
+
+def test_columns_with_commas_in_quotes(here: Here) -> None:
+    awkward = ['"age, years"', '"say ""hi"", or not"', "sex,race"]
+    rows = ["1,0,1,w,x", "0,1,2,m,y", "1,1,1,m,x", "0,0,2,w,y"] * 40
+    names = ",".join(["y", "p", *awkward[:2], "sex"])
+    (here.folder / "data.csv").write_text("\n".join([names, *rows]))
+    given = ("audit", here.folder / "data.csv", "--label", "y", "--prediction", "p", "--csv", "-")
+    code, out, err = here.run(
+        *given, "--group", awkward[0], "--group", awkward[1], "--reference", f"{awkward[0]}=2"
+    )
+    assert code == 0, err
+    assert {one["attribute"] for one in cells(out)} == {"age, years", 'say "hi", or not'}
+    assert values.list_columns('"quote') == ('"quote',)
+    for name in ('"', "a,b", "x", "", '"a",b'):
+        assert values.list_columns(values.join_columns([name, "z"])) == (name, "z")
+
+
+@pytest.mark.parametrize("command", ["audit", "discover"])
+def test_workbooks_have_the_rows_of_the_csv(here: Here, compas: Path, command: str) -> None:
+    by = "--feature" if command == "discover" else "--group"
+    given = (command, compas, "--label", "two_year_recid", "--score", "decile_score", by, "race")
+    more = ("--threshold", 5, "--metric", "fpr", "--csv", "-", "--xlsx", here.folder / "a.xlsx")
+    code, out, err = here.run(*given, *more, "--seed", 1)
+    assert code == 0, err
+    heads, *rows = openpyxl.load_workbook(here.folder / "a.xlsx").active.values
+    assert heads == tuple(cells(out)[0])
+    for row, texts in zip(rows, cells(out), strict=True):
+        for one, text in zip(row, texts.values(), strict=True):
+            is_float = isinstance(one, float)
+            assert math.isclose(one, float(text)) if is_float else str(one or "") == text

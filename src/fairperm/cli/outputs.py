@@ -79,6 +79,13 @@ def as_csv(rows: Sequence[Mapping[str, Any]], *, raw_names: bool = False) -> str
     return "".join(lines)
 
 
+def as_xlsx(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as an Excel workbook."""
+    from fairperm._utils.workbook import Table, make_workbook
+
+    return make_workbook([Table.of("Results", rows)])
+
+
 def _write_line(cells: Iterable[object]) -> str:
     import csv
 
@@ -197,16 +204,16 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
     return bool(printed)
 
 
-def write_output(path: str, text: str) -> None:
+def write_output(path: str, text: str | bytes) -> None:
     """Write a file whole or not at all, or print it if the path is "-"."""
-    if path == "-":
+    if path == "-" and isinstance(text, str):
         sys.stdout.flush()
         print_text(text.rstrip("\n"))
     else:
         write_whole(path, text)
 
 
-def write_outputs(*outputs: tuple[str | None, Callable[[], str]]) -> None:
+def write_outputs(*outputs: tuple[str | None, Callable[[], str | bytes]]) -> None:
     """Write the outputs that have a path; what is printed comes last, for its reader may leave."""
     for path, make_text in sorted(outputs, key=lambda one: one[0] == "-"):
         if path is not None:

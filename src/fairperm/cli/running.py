@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairperm.cli.command import Command
     from fairperm.cli.files.loading import LoadedData
 
+CALL = "fairperm.call"
 _OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
 
@@ -72,7 +73,9 @@ class Run:
             self.loaded.clear_errors(),
             name_scores(given.get("class_score")),
         ):
-            return function(**as_arguments(self.options, given, self.loaded) | own)
+            arguments = as_arguments(self.options, given, self.loaded) | own
+            self.ctx.meta[CALL] = arguments  # for whoever runs the command, and asks for its Python
+            return function(**arguments)
 
     def settings(self, **changed: Any) -> dict[str, Any]:
         """Return the options that decide the numbers."""
@@ -97,10 +100,15 @@ class Run:
                 self.command, result(), options=settings, files=files, rows=n_rows
             )
 
-        written = [(self.given["json"], make_json), *others]
+        written: list[tuple[str | None, Callable[[], str | bytes]]] = [
+            (self.given["json"], make_json),
+            *others,
+        ]
         if rows is not None:
             raw = self.given["raw_names"]
             written.append((self.given["csv"], lambda: outputs.as_csv(rows(), raw_names=raw)))
+            if self.command != "selection":  # whose workbook has a sheet for each table
+                written.append((self.given.get("xlsx"), lambda: outputs.as_xlsx(rows())))
         outputs.write_outputs(*written)
 
     def unseen(self, notes: Iterable[str]) -> tuple[str, ...]:

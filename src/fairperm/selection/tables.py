@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import format_level, neutralize
-from fairperm.errors import InputError
+from fairperm._utils.formatting import format_level
+from fairperm._utils.workbook import Table, make_workbook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairperm.selection.result import SelectionAudit, SelectionRow
-
-_TITLE_LETTERS = 31  # of a sheet's title, of which Excel forbids more
-_FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\'", " "))
-_WIDTHS = (18, 60)  # of a sheet's columns: least and most, in letters
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table: its title, the heads of its columns, and its rows of texts and numbers."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
 
 
 def make_tables(found: SelectionAudit) -> list[Table]:
@@ -85,42 +70,7 @@ def list_facts(found: SelectionAudit) -> Iterator[tuple[str, str]]:
 
 def as_workbook(found: SelectionAudit) -> bytes:
     """Return an Excel workbook: a sheet of facts and notes, and a sheet for each table."""
-    try:
-        from openpyxl import Workbook
-        from openpyxl.styles import Font
-    except ImportError as error:
-        hint = "Install it: pip install 'fairperm[excel]'."
-        raise InputError(f"Excel files need openpyxl, which is not installed. {hint}") from error
-
-    book = Workbook()
     facts = [(name, text) for name, text in list_facts(found)]
     notes = [("", ""), *(("Note", note) for note in found.footnotes)]
     first = Table("About", ("Answer", found.answer), (*facts, *notes))
-    titles: set[str] = set()
-    for place, table in enumerate([first, *make_tables(found)]):
-        sheet = book.active if place == 0 else book.create_sheet()
-        sheet.title = _title_sheet(table.title, titles)
-        for cells in (table.heads, *table.rows):
-            sheet.append([neutralize(one) for one in cells])
-        for cell in sheet[1]:
-            cell.font = Font(bold=True)
-        sheet.freeze_panes = "A2"
-        for column in sheet.columns:
-            longest = max(len(str(one.value or "")) for one in column)
-            width = min(max(longest + 2, _WIDTHS[0]), _WIDTHS[1])
-            sheet.column_dimensions[column[0].column_letter].width = width
-    file = BytesIO()
-    book.save(file)
-    return file.getvalue()
-
-
-def _title_sheet(title: str, used: set[str]) -> str:
-    """Return a title that Excel takes, and that no other sheet has in any case."""
-    plain = str(neutralize(title)).translate(_FORBIDDEN).strip() or "group"
-    found, n = plain[:_TITLE_LETTERS], 1
-    while found.casefold() in used:
-        n += 1
-        end = f" {n}"
-        found = plain[: _TITLE_LETTERS - len(end)] + end
-    used.add(found.casefold())
-    return found
+    return make_workbook([first, *make_tables(found)])

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     "files label prediction score threshold feature metric@one report",
     "pos_label control cluster weight missing score_bins max_depth min_rows bands confirm "
     "adjust@search alpha alternative resamples@search seed jobs "
-    "table sql where format_ delimiter decimal encoding na json csv raw_names quiet config debug",
+    "table sql where format_ delimiter decimal encoding skip na json csv xlsx raw_names "
+    "quiet config debug",
     example="fairperm discover predictions.csv --label repaid --prediction approved \\\n"
     "    --feature sex --feature race --feature age --metric fpr",
 )
