@@ -10,13 +10,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T")
 
 _PROGRESS_DELAY_S = 1.0  # seconds of silence before a bar appears
 COMPILING = "fairperm: compiling for this machine, once; this takes a few seconds."
 _compiling_is_said = threading.Event()
+_listeners: list[Callable[[int, int], None]] = []
 
 
 def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T]:
@@ -24,6 +25,12 @@ def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iter
 
     ``progress`` True shows the bar, False does not, None shows it on a terminal or in a notebook.
     """
+    if _listeners:
+        for done, step in enumerate(steps, 1):
+            yield step
+            for tell in _listeners:
+                tell(done, total)
+        return
     if not _is_wanted(progress):
         yield from steps
         return
@@ -38,6 +45,11 @@ def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iter
     else:
         return
     yield from _show_bar(steps, done, total)
+
+
+def listen(tell: Callable[[int, int], None]) -> None:
+    """From now on tell how many of how many steps are done, and show no bar."""
+    _listeners.append(tell)
 
 
 @contextmanager

@@ -149,11 +149,11 @@ def _run() -> int:
         if "--debug" in sys.argv:
             print_error("".join(traceback.format_exception(error)).rstrip())
             return WRONG
-        print_error(f"fairperm: error: {_explain(error)}")
+        print_error(f"fairperm: error: {explain(error)}")
         return WRONG
 
 
-def _explain(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """Return what went wrong in one sentence, or two with a hint."""
     if hasattr(error, "format_message"):
         text = _explain_usage(error).removesuffix(".")

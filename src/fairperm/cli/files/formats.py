@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import zipfile
 from collections import Counter, deque
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -38,12 +39,12 @@ _ENDINGS = {
 }
 _COMPRESSED = (".gz", ".zst")
 _DATABASES = ("duckdb", "sqlite")
-_TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
+TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
 MAX_COLUMNS = 20_000
 ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
-_DELIMITERS = ",;\t|"
+DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 24  # of any number of columns: that there are too many is said
 _LONGEST_LINE = 1 << 21  # DuckDB's limit
 _BLOCK = 1 << 19  # blank lines of twice this size are half of that limit
@@ -340,10 +341,10 @@ def open_relation(
     kind = files[0].format
     if options.table is not None and kind not in {*_DATABASES, "xlsx"}:
         raise InputError(f"--table is for databases; {shown(files[0].name)} is a {kind} file.")
-    if options.skip and kind not in _TEXTS:
+    if options.skip and kind not in TEXTS:
         raise InputError(f"--skip is for text files; {shown(files[0].name)} is a {kind} file.")
     paths = [file.path for file in files]
-    if kind in _TEXTS:
+    if kind in TEXTS:
         scan, names, paths = _scan_text_files(files, folder, options, Memory(connection))
         lock(connection, paths, folder)
         fields = [f"c{i}" for i in range(len(names))]
@@ -579,7 +580,7 @@ def _read_blocks(file: InputFile, path: Path) -> Iterator[bytes]:
     """
     try:
         if path.suffix.lower() in _COMPRESSED:
-            with _open(path) as stream:
+            with open_bytes(path) as stream:
                 while block := stream.read(_BLOCK):
                     yield block
             return
@@ -619,6 +620,34 @@ def _convert_sheet(
     file: InputFile, folder: Path, table: str | None, skip: int, memory: Memory
 ) -> Path:
     """Return a sheet of a workbook as CSV, as wide as its header and the lines above it."""
+    copy = _name_copy(folder)
+    with _open_workbook(file) as book:
+        with zipfile.ZipFile(file.path) as parts:  # no part is read beyond this size
+            memory.add(sum(part.file_size for part in parts.infolist()), "Save the sheet as CSV.")
+        names = [sheet.title for sheet in book.worksheets]
+        sheet = book[choose_table(table, names, names)]
+        sheet.reset_dimensions()  # they are a claim of the file: too few rows, or too many columns
+        head = itertools.islice(_read_sheet(file, sheet), skip + 1)
+        width = max((_measure_width(row) for row in head), default=1)
+        _copy(map(_write_row, _read_sheet(file, sheet, width)), copy, file.name)
+    return copy
+
+
+def list_sheets(file: InputFile, n_rows: int) -> dict[str, list[list[str]]]:
+    """Return the first rows of each sheet of a workbook, as texts."""
+    found = {}
+    with _open_workbook(file) as book:
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()
+            rows = itertools.islice(_read_sheet(file, sheet), n_rows)
+            texts = (["" if one is None else str(one) for one in row] for row in rows)
+            found[str(sheet.title)] = list(texts)
+    return found
+
+
+@contextmanager
+def _open_workbook(file: InputFile) -> Iterator[Any]:
+    """Open a workbook; all that may be wrong with it is an InputError."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
@@ -626,23 +655,14 @@ def _convert_sheet(
             f"{shown(file.name)} is a spreadsheet, which needs openpyxl: install fairperm[excel], "
             "or save the sheet as CSV."
         ) from None
-    copy = _name_copy(folder)
     try:
-        with zipfile.ZipFile(file.path) as parts:  # no part is read beyond this size
-            memory.add(sum(part.file_size for part in parts.infolist()), "Save the sheet as CSV.")
         book = load_workbook(file.path, read_only=True, data_only=True)
-        names = [sheet.title for sheet in book.worksheets]
-        sheet = book[choose_table(table, names, names)]
-        sheet.reset_dimensions()  # they are a claim of the file: too few rows, or too many columns
-        head = itertools.islice(_read_sheet(file, sheet), skip + 1)
-        width = max((_measure_width(row) for row in head), default=1)
-        _copy(map(_write_row, _read_sheet(file, sheet, width)), copy, file.name)
+        yield book
         book.close()
     except InputError:
         raise
     except Exception as error:  # a workbook is a zip of XML, either of which may be damaged
         raise InputError(f"{shown(file.name)} cannot be read: {first_line(error)}.") from error
-    return copy
 
 
 def _read_sheet(file: InputFile, sheet: Any, width: int | None = None) -> Iterator[Sequence[Any]]:
@@ -677,7 +697,7 @@ def _skip_lines(file: InputFile, path: Path, folder: Path, n_lines: int) -> Path
     """Return a copy of the text without its first lines."""
     copy = _name_copy(folder)
     try:
-        with _open(path) as stream:
+        with open_bytes(path) as stream:
             for _ in range(n_lines):
                 line = stream.readline(_LONGEST_LINE)
                 if len(line) == _LONGEST_LINE:
@@ -697,7 +717,7 @@ def _name_copy(folder: Path) -> Path:
 def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Path:
     """Return the path of the text in UTF-8: the file itself, or a copy."""
     try:
-        with _open(file.path) as stream:
+        with open_bytes(file.path) as stream:
             head = stream.read(4)
     except OSError as error:
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
@@ -721,7 +741,10 @@ def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Pat
 
 def _read_as_utf8(file: InputFile, encoding: str) -> Iterator[bytes]:
     try:
-        with _open(file.path) as stream, io.TextIOWrapper(stream, encoding, newline="") as source:
+        with (
+            open_bytes(file.path) as stream,
+            io.TextIOWrapper(stream, encoding, newline="") as source,
+        ):
             while text := source.read(1 << 20):
                 yield text.encode()
     except UnicodeError as error:
@@ -731,7 +754,7 @@ def _read_as_utf8(file: InputFile, encoding: str) -> Iterator[bytes]:
         raise InputError(f"{shown(file.name)} cannot be read: {_reason(error)}.") from error
 
 
-def _open(path: Path) -> io.BufferedReader:
+def open_bytes(path: Path) -> io.BufferedReader:
     """Open a file for reading, and decompress it if needed."""
     import pyarrow as pa
 
@@ -745,7 +768,7 @@ def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[st
     """Return the delimiter and the names of the columns."""
     name = shown(file.name)
     try:
-        with _open(path) as stream:
+        with open_bytes(path) as stream:
             raw = stream.read(1 << 16)
             while len(raw) < _LONGEST_HEADER and not _has_record(raw):
                 more = stream.read(1 << 20)
@@ -802,7 +825,7 @@ def _first_record(text: str) -> str:
 
 def _likely_delimiter(file: InputFile, record: str) -> str:
     """Return the delimiter that splits the header into most columns; if equal, the most usual."""
-    return max(_DELIMITERS, key=lambda mark: len(_split(file, record, mark)))
+    return max(DELIMITERS, key=lambda mark: len(_split(file, record, mark)))
 
 
 def _split(file: InputFile, record: str, mark: str) -> list[str]:
