@@ -61,6 +61,7 @@ SHARED: list[dict[str, Any]] = [
     {"--matched": "d", "--names": "n", "--min-group-size": 5},
     {"--weight": "w"},
     {"--weight": "w", **FEW},
+    {"--count": "k"},
     {"--metric": "equalized_odds"},
     {"--metric": "equalized_odds", "--margin": 0.1},
     {"--metric": "f1_score", **FEW},

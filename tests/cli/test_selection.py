@@ -106,6 +106,15 @@ def test_counts_of_any_file_are_copies_of_rows(folder: Path, ending: str) -> Non
     counted = run("selection", f"n.{ending}", *options, cwd=folder)
     whole = ("selection", "a.csv", *HIRED, "--group", "sex", "--csv", "-")
     assert counted.stdout == run(*whole, cwd=folder).stdout
+    for command in ("test", "audit"):
+        text = "--prediction hired --metric selection_rate --group sex --seed 1 --json -"
+        given = text.split()
+        of_counts = run(command, f"n.{ending}", *given, "--count", "n", cwd=folder)
+        of_rows = run(command, "a.csv", *given, "--pos-label", "yes", cwd=folder)
+        found, expected = (json.loads(one.stdout)["result"] for one in (of_counts, of_rows))
+        for one in (found, expected):
+            one.pop("settings", None)
+        assert found == expected
 
 
 def test_a_title_above_the_header_is_skipped_and_a_page_and_a_workbook_written(

@@ -121,6 +121,7 @@ def audit(
     matched: Columns | None = None,
     names: Column | None = None,
     sample_weight: Column | None = None,
+    count: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
@@ -207,7 +208,7 @@ def audit(
         groups.
     threshold, threshold_new, pos_label, control_features, stratum_weights
         As in :func:`fairperm.permutation_test`, and in :func:`fairperm.compare_models`.
-    cluster, split_clusters, sample_weight
+    cluster, split_clusters, sample_weight, count
         As in :func:`fairperm.permutation_test`.
     matched : array-like or str, optional
         Matched sets, as in :func:`fairperm.permutation_test`: every gap is tested inside them, and
@@ -397,6 +398,7 @@ def audit(
             "matched": describe_argument(matched),
             "names": describe_argument(names),
             "sample_weight": describe_argument(sample_weight),
+            "count": describe_argument(count),
             "scheme": scheme,
             "variance": variance,
             "alternative": alternative,

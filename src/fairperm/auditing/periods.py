@@ -68,6 +68,7 @@ class PeriodAuditArguments(FrameArguments, total=False):
     cluster: Columns | None
     split_clusters: bool
     sample_weight: Column | None
+    count: Column | None
     score_bins: int | None
     n_resamples: Resamples
 

@@ -399,7 +399,7 @@ def read_distances(
             "column whose distributions are compared."
         )
     if distances:
-        check_one_score("y_score", inputs.y_score, in_data=inputs.data is not None)
+        check_one_score("y_score", inputs.y_score, in_data=inputs.names_columns)
     questions = []
     for attribute in attributes:
         for label, distance in distances.items():

@@ -283,14 +283,13 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Names that stand for the groups in all sets: whole names are exchanged.",
         ),
         Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
-        Option("count", "COLUMN", "In a table of counts, how many applicants a row stands for."),
+        Option("count", "COLUMN", "In a table of counts, how many equal rows a row stands for."),
         Option(
             "applicants",
             "COLUMN",
             "In a summary with a row for each group, how many applied; --selected is then how many "
             "were selected.",
         ),
-        Option("count@monitor", "COLUMN", "In a table of counts, how many rows a row stands for."),
         Option(
             "missing",
             "error|drop|group",

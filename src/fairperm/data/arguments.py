@@ -114,6 +114,7 @@ class ModelArguments(TestArguments, total=False):
     cluster: Columns | None
     split_clusters: bool
     sample_weight: Column | None
+    count: Column | None
     scheme: SchemeName
 
 
@@ -158,7 +159,21 @@ class Inputs:
     def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
         """Choose the data arguments out of all that a function was given."""
         names = {one.name for one in fields(cls)}
-        return cls(**{name: given[name] for name in given.keys() & names}, **others)
+        found = cls(**{name: given[name] for name in given.keys() & names}, **others)
+        if given.get("count") is None:
+            return found
+        # the help of commands needs this module, and should not wait for NumPy
+        from fairperm.data.copies import count_copies
+
+        return count_copies(found, given["count"])
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether texts name columns of ``data``, which may also be counts alone."""
+        from fairperm.data.columns import CountedRows
+
+        rows = self.data
+        return (rows.columns if isinstance(rows, CountedRows) else rows) is not None
 
     @property
     def new_model(self) -> Inputs | None:
@@ -179,7 +194,7 @@ class Inputs:
         # the help of commands needs this module, and should not wait for NumPy
         from fairperm.data.columns import split_scores
 
-        return split_scores(self.y_score, metric, in_data=self.data is not None)
+        return split_scores(self.y_score, metric, in_data=self.names_columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ from fairperm.errors import (
     InputError,
     InputTypeError,
     Note,
-    Shown,
     argument,
     listed,
     shown,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-_MAX_REPEATED = 1 << 24  # counted rows that are repeated in memory
+MAX_REPEATED = 1 << 24  # counted rows that are repeated in memory
 _CHUNK = 1 << 18  # rows counted at a time: their keys stay in the processor's cache
 _SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
 _FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
@@ -357,6 +356,8 @@ class CountedRows:
     contributions
         Each row's contributions if its label is positive, and if it is not; None if they are to be
         computed from the columns.
+    are_copies
+        Whether a user has counted them: they may be repeated, and stand for none.
     notes
         Remarks for the result.
     """
@@ -368,6 +369,7 @@ class CountedRows:
     predictions: Mapping[str, object] = field(default_factory=dict)
     bins: ScoreRanges | None = None
     contributions: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    are_copies: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -522,15 +524,13 @@ class Source:
         if counts is None:
             return *count_rows(columns), None
         rows = index_rows(columns)
-        if not counts.all():  # rows that a user has counted may stand for none
-            kept = np.flatnonzero(counts)
-            rows = [kept if isinstance(one, slice) else one[kept] for one in rows]
-            counts = counts[kept]
+        if self.rows.are_copies:
+            rows, counts = _merge_copies(rows, counts)
         if self.rows.contributions is not None:
             return rows, counts, None
         each = counts if alike is None else counts // alike
         repeats = not any(one.is_unique for one in columns) or self.rows.bins is not None
-        if repeats or each.sum() > _MAX_REPEATED:
+        if repeats or each.sum() > MAX_REPEATED:
             return rows, counts, alike
         again = np.repeat(np.arange(len(counts)), each)
         rows = [again if isinstance(one, slice) else one[again] for one in rows]
@@ -550,24 +550,16 @@ class Source:
         return describe_column(name, given), self._columns[given]
 
 
-def as_copies(data: object, given: object) -> CountedRows:
-    """Return the data with a count of copies for each row, from one of their columns or another.
-
-    Raises InputError for counts that are missing, negative or fractional.
-    """
-    source = Source(data)
-    name, values = source.find("count", given)
-    counts = as_floats(name, values)
-    is_count = (counts >= 0) & np.isfinite(counts) & (np.floor(counts) == counts)
-    if not is_count.all():
-        bad = float(counts[~is_count][0])
-        got = Shown("a missing value") if math.isnan(bad) else bad
-        is_weight = math.isfinite(bad) and bad % 1
-        hint = "A number that says how much a row counts is a weight." if is_weight else ""
-        raise InputError(name, "made of whole numbers from 0 on", got, hint)
-    if counts.sum() > LARGEST_INTEGER:
-        raise InputError(name, "at most 2**53 together", float(counts.sum()))
-    return CountedRows(columns=data, count=counts.astype(np.int64))
+def _merge_copies(rows: list[Index], counts: Counts) -> tuple[list[Index], Counts]:
+    """Return equal rows once, in the order of their codes; rows that hardly repeat as they are."""
+    kept = np.flatnonzero(counts)
+    counts = counts[kept]
+    if any(isinstance(one, slice) for one in rows):
+        return [kept if isinstance(one, slice) else one[kept] for one in rows], counts
+    codes = np.stack([one[kept] for one in rows if not isinstance(one, slice)], axis=1)
+    distinct, place = np.unique(codes, axis=0, return_inverse=True)
+    merged = np.bincount(place.ravel(), counts, len(distinct)).astype(np.int64)
+    return list(distinct.T), merged
 
 
 def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
@@ -734,7 +726,9 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
 
 def library_of(data: object) -> str | None:
     """Return the library of a frame or column; None for anything else."""
-    if data is None or isinstance(data, CountedRows):
+    if isinstance(data, CountedRows):
+        data = data.columns
+    if data is None:
         return None
     frame = as_narwhals("data", data)
     return str(frame.implementation.value) if isinstance(frame, _ANY) else None

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 MISSING_GROUP = "missing"
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
+_MAX_COUNTED = 1 << 16  # rows that may be a table of counts
 _MAX_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
 
@@ -158,6 +159,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
             *_note_classes(columns_of_metric, metric.kind, inputs.pos_label),
             *_note_names(attributes),
             *_note_perfect(values, counts),
+            *_note_counts(named, rows, counts),
         ),
     )
     if isinstance(given.data, BinnableRows) and not table.has_fine_bins(metric):
@@ -175,9 +177,9 @@ def _name_attribute(inputs: Inputs) -> str:
     given = inputs.sensitive_features
     if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
         return " × ".join(map(str, columns_of_frame("sensitive_features", given)))
-    if inputs.data is not None and are_names(given):
+    if inputs.names_columns and are_names(given):
         return " × ".join(given)
-    name = given if inputs.data is not None else getattr(given, "name", None)
+    name = given if inputs.names_columns else getattr(given, "name", None)
     return name if isinstance(name, str) else ""
 
 
@@ -238,7 +240,7 @@ def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") ->
     The ``suffix`` ends the names of a second model's arguments.
     """
     if "y_score" in metric.columns or ("y_pred" in metric.columns and inputs.y_pred is None):
-        check_one_score(f"y_score{suffix}", inputs.y_score, in_data=inputs.data is not None)
+        check_one_score(f"y_score{suffix}", inputs.y_score, in_data=inputs.names_columns)
     if not metric.kind.needs_labels:
         _check_each(inputs, metric, suffix)
     else:
@@ -379,6 +381,32 @@ def _note_perfect(values: Mapping[str, NDArray[Any]], counts: Counts) -> list[st
         )
         for name in ("y_pred", "y_score")
         if labels is not None and name in values and np.array_equal(values[name], labels)
+    ]
+
+
+def _note_counts(
+    named: Sequence[tuple[str, Column]], rows: Sequence[Index], counts: Counts
+) -> list[str]:
+    """Return a note if weights may be counts: whole numbers of rows that are all different."""
+    weights, others = np.empty(0), []
+    for (name, column), index in zip(named, rows, strict=True):
+        if name == "sample_weight":
+            weights = _index_numbers(column, index)
+        elif isinstance(index, slice):
+            return []
+        else:
+            others.append(index)
+    if not 0 < len(weights) <= _MAX_COUNTED or (counts > 1).any():
+        return []
+    if (weights % 1).any() or weights.max() <= 1:
+        return []
+    if len(np.unique(np.stack(others), axis=1).T) < len(weights):
+        return []
+    return [
+        Note(
+            f"{argument('sample_weight')} has whole numbers, and no two rows are alike. If it "
+            f"counts equal rows, pass it as {argument('count')}: as weights they have no power."
+        )
     ]
 
 

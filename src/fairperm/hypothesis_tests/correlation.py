@@ -20,6 +20,7 @@ from fairperm._utils.formatting import (
 from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import DrawArguments
 from fairperm.data.columns import Source, as_floats
+from fairperm.data.copies import count_each
 from fairperm.data.indexes import check_indexes
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, warn_of
@@ -125,6 +126,7 @@ class CorrelationArguments(DrawArguments, total=False):
     n_resamples: Resamples
     confidence_level: float
     ignore_index: bool
+    count: Column | None
 
 
 @shares(permutation_test, CorrelationArguments)
@@ -235,8 +237,9 @@ def correlation_test(
     chosen = _choose_variance(checks.choice("variance", variance, VARIANCES), method)
     given = complete(correlation_test, given)
     options = Options.check(given)
-    check_indexes({"x": x, "y": y}, data, given["ignore_index"])
-    pairs = _Pairs.read(x, y, data, missing)
+    count = given["count"]
+    check_indexes({"x": x, "y": y, "count": count}, data, given["ignore_index"])
+    pairs = _Pairs.read(x, y, data, missing, count)
     test = CorrelationTest.of(pairs, method, chosen, options.alternative, options.confidence_level)
     (tested,) = run([test], options.resampling)
     result = tested.result(
@@ -388,7 +391,9 @@ class _Pairs:
     n_dropped: int
 
     @classmethod
-    def read(cls, x: object, y: object, data: object, missing: object) -> _Pairs:
+    def read(
+        cls, x: object, y: object, data: object, missing: object, count: object = None
+    ) -> _Pairs:
         policy = checks.choice("missing", missing, ("error", "drop"))
         source = Source(data)
         found = source.find("x", x), source.find("y", y)
@@ -398,6 +403,9 @@ class _Pairs:
         if len(columns[0]) != len(columns[1]):
             rule = f"as long as {x_name} ({len(columns[0]):,} rows)"
             raise InputError(y_name, rule, len(columns[1]), "Pass columns of one length.")
+        if count is not None:
+            counts = count_each(data, count, len(columns[0]))
+            columns = [np.repeat(one, counts) for one in columns]
         unknown = np.isnan(columns)
         known = ~unknown.any(axis=0)
         if policy == "error" and not known.all():

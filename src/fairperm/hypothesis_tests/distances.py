@@ -74,6 +74,7 @@ class DistanceArguments(TestArguments, total=False):
 
     cluster: Columns | None
     sample_weight: Column | None
+    count: Column | None
 
 
 @shares(permutation_test, DistanceArguments)

@@ -51,6 +51,7 @@ def permutation_test(
     matched: Columns | None = None,
     names: Column | None = None,
     sample_weight: Column | None = None,
+    count: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
@@ -130,6 +131,9 @@ def permutation_test(
     sample_weight : array-like or str, optional
         Weight of each row, above 0. Weights stay with their rows, and variances allow for them:
         they are not numbers of copies.
+    count : array-like or str, optional
+        How many equal rows each row stands for, in a table of counts: whole numbers from 0 on. The
+        result is that of all these rows, to the last bit.
     missing : {"error", "drop", "group"}
         Whether missing values raise an error, or their rows are left out and counted in the
         result. "group" makes a group, called "missing", of the rows without a value in

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("query", "control_features", "stratum_weights", "cluster", "matched", "names"),
-    "sample_weight",
+    *("sample_weight", "count"),
 )
 _LINE = 84  # characters
 

@@ -22,12 +22,10 @@ from fairperm.data.columns import (
     CountedRows,
     Source,
     are_names,
-    as_copies,
     columns_of_frame,
     library_of,
 )
-from fairperm.data.indexes import check_indexes
-from fairperm.data.lazy.backends import lazy_frame
+from fairperm.data.copies import as_copies, collect_table, count_copies
 from fairperm.data.reading import MISSING_GROUP, read_table
 from fairperm.errors import InputError, InputTypeError, Shown, argument, rename_arguments, shown
 from fairperm.metrics.registry import get_metric
@@ -185,9 +183,9 @@ def selection_audit(
     if applicants is not None:
         _refuse_with_applicants(count=count, score=score, pos_label=pos_label)
         inputs = _expand_summary(inputs, applicants)
-    elif count is not None:
-        inputs = replace(inputs, data=_count_copies(inputs, count))
     with rename_arguments({"y_pred": "selected", "y_score": "score"}):
+        if applicants is None and count is not None:
+            inputs = count_copies(inputs, count)
         table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
     cut = None if score is None else _find_cut(table, threshold)
     is_selected = table.columns["y_pred"] if cut is None else table.columns["y_score"] > cut
@@ -223,25 +221,6 @@ def selection_audit(
     )
 
 
-def _count_copies(inputs: Inputs, count: object) -> CountedRows:
-    """Return the data with the number of applicants that each row stands for."""
-    return as_copies(_collect(inputs, count=count), count)
-
-
-def _collect(inputs: Inputs, **counts: object) -> object:
-    """Return the data, which has few rows if they are counted, after a look at the indexes."""
-    frame = lazy_frame(inputs.data)
-    data = inputs.data if frame is None else frame.collect().to_native()
-    columns = {
-        "selected": inputs.y_pred,
-        "score": inputs.y_score,
-        "sensitive_features": inputs.sensitive_features,
-        "control_features": inputs.control_features,
-    }
-    check_indexes(columns | counts, data, inputs.ignore_index)
-    return data
-
-
 def _refuse_with_applicants(**others: object) -> None:
     for name, given in others.items():
         if given is not None:
@@ -250,7 +229,7 @@ def _refuse_with_applicants(**others: object) -> None:
 
 def _expand_summary(inputs: Inputs, applicants: object) -> Inputs:
     """Return inputs with two rows in place of each: those who were selected, and the others."""
-    data = _collect(inputs, applicants=applicants)
+    data = collect_table(inputs, {"applicants": applicants})
     source = Source(data)
     n = _read_counts(source, "applicants", applicants)
     k = _read_counts(source, "selected", inputs.y_pred)
@@ -271,7 +250,7 @@ def _expand_summary(inputs: Inputs, applicants: object) -> Inputs:
         y_pred=np.repeat([True, False], len(n)),
         sensitive_features=[_double(one) for one in features],
         control_features=[_double(one) for one in controls] or None,
-        data=CountedRows(columns=None, count=np.concatenate([k, n - k])),
+        data=CountedRows(columns=None, count=np.concatenate([k, n - k]), are_copies=True),
     )
 
 

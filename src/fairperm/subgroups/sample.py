@@ -84,9 +84,10 @@ def read_sample(inputs: Inputs, features: object, metric: object, bands: int) ->
     chosen = get_metric(metric).for_arguments(inputs)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     check_indexes({**given, "features": features}, inputs.data, inputs.ignore_index)
-    check_names(inputs.data, features)
+    named_in = inputs.data if inputs.names_columns else None
+    check_names(named_in, features)
     inputs, source = open_source(inputs, chosen)
-    found = read_features(source, inputs.data, features, bands)
+    found = read_features(source, named_in, features, bands)
     columns = [feature.column for feature in found]
     table = read_table(replace(inputs, sensitive_features=columns), chosen, source)
     levels = np.array(table.groups, np.intp).reshape(len(table.groups), len(found))

@@ -64,6 +64,7 @@ class SearchArguments(FrameArguments, total=False):
     pos_label: Label
     cluster: Columns | None
     sample_weight: Column | None
+    count: Column | None
     score_bins: int | None
     alternative: Alternative
 

@@ -294,7 +294,7 @@ def test_very_many_rows_are_counted_in_memory_as_in_an_engine(
     table = sample(3_000)
     monkeypatch.setattr(choice, "_MAX_ROWS", 1_000)
     monkeypatch.setattr(choice, "_MAX_KINDS", 600)
-    monkeypatch.setattr(columns, "_MAX_REPEATED", 1_000)
+    monkeypatch.setattr(columns, "MAX_REPEATED", 1_000)
     monkeypatch.setattr(choice, "_MERGEABLE", 0)
     expected = run(LAZY["duckdb"](table), metric)
     assert same(run(table, metric), expected)

@@ -99,6 +99,17 @@ def test_spark_counts_the_rows_of_periods_as_we_do(rows: Any) -> None:
     assert there.to_dict() == here.to_dict()
 
 
+def test_tables_of_counts(spark: Any) -> None:
+    table = {"sex": ["m", "m", "f", "f"], "hired": [1, 0, 1, 0], "n": [48, 32, 12, 28]}
+    there = spark.createDataFrame(pa.table(table).to_pylist())
+    call: dict[str, Any] = {"metrics": "selection_rate", "sensitive_features": "sex", "count": "n"}
+    audits = [fairperm.audit(y_pred="hired", data=data, rng=1, **call) for data in (table, there)]
+    assert audits[0].to_dict() == audits[1].to_dict()
+    del call["metrics"]
+    found = [fairperm.selection_audit("hired", data=data, **call) for data in (table, there)]
+    assert found[0].to_dict() == found[1].to_dict()
+
+
 def test_other_tests(rows: Any) -> None:
     table = sample(N)
     options: dict[str, Any] = {"y_score": "score", "n_resamples": 99, "rng": 3}

@@ -41,9 +41,9 @@ _RESAMPLES = 999
 
 
 AUDITS = (
-    "pos_label control stratum_weights cluster split_clusters weight missing compare reference "
-    "intersections ratio min_group_size group_size_by adjust family alpha confidence_level "
-    "alternative scheme variance resamples bootstraps seed jobs "
+    "pos_label control stratum_weights cluster split_clusters weight count missing "
+    "compare reference intersections ratio min_group_size group_size_by adjust family alpha "
+    "confidence_level alternative scheme variance resamples bootstraps seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
     "short title author note positive_means negative_means rename json csv xlsx raw_names markdown "
     "show_small quiet config debug"
@@ -172,7 +172,7 @@ class Outcome:
         if reason:
             return Sweeps([], dict.fromkeys(self.audit.settings["attributes"], reason))
         options = as_arguments(self.run.options, given, loaded)
-        shared = ("pos_label", "missing", "control_features", "stratum_weights")
+        shared = ("pos_label", "missing", "control_features", "stratum_weights", "count")
         return make_sweeps(
             self.audit,
             loaded.data,

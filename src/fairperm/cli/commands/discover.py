@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @command(
     "discover",
     "files label prediction score threshold feature metric@one report",
-    "pos_label control cluster weight missing score_bins max_depth min_rows bands confirm "
+    "pos_label control cluster weight count missing score_bins max_depth min_rows bands confirm "
     "adjust@search alpha alternative resamples@search seed jobs "
     "table sql where format_ delimiter decimal encoding skip na json csv xlsx raw_names "
     "quiet config debug",

@@ -28,7 +28,7 @@ _MAX_STATE_BYTES = 1 << 30
     "monitor",
     "files state batch label prediction score@monitor threshold group@one metric@monitor "
     "margin@monitor fail_on@monitor report",
-    "known_group reference@monitor bounds count@monitor alpha@monitor seed "
+    "known_group reference@monitor bounds count alpha@monitor seed "
     "table sql where format_ delimiter decimal encoding skip na json quiet config debug",
     example="fairperm monitor today.csv --state monitor.json --batch 2026-03-01 \\\n"
     "    --label repaid --prediction approved --group sex --metric fpr",

@@ -23,7 +23,7 @@ _MAX_FAILED = 20
     "periods",
     "files label prediction score threshold group@one period metric@periods fail_on@periods report",
     "periods against reference@monitor alpha min_group_size@periods "
-    "pos_label control stratum_weights cluster split_clusters weight missing score_bins "
+    "pos_label control stratum_weights cluster split_clusters weight count missing score_bins "
     "resamples seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
     "json csv raw_names quiet config debug",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @command(
     "sweep",
     "files label score group@one metric@sweep thresholds report",
-    "pair pos_label control stratum_weights missing alternative alpha scheme variance "
+    "pair pos_label control stratum_weights count missing alternative alpha scheme variance "
     "resamples@sweep seed jobs table sql where format_ delimiter decimal encoding skip na "
     "json csv raw_names quiet config debug",
     example="fairperm sweep predictions.csv --label repaid --score score --group sex \\\n"

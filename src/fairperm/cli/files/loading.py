@@ -226,6 +226,7 @@ def read_columns(
     can_count = can_count and not rankings
     prediction_new, score_new = params.get("prediction_new"), params.get("score_new")
     moves_together = any(params.get(one) for one in ("cluster", "matched", "weight"))
+    has_counts = params.get("count") is not None
     has_other_tests = bool(features or distances or rankings or prediction_new or score_new)
     columns = {
         **params,
@@ -238,10 +239,10 @@ def read_columns(
     }
     wanted = Wanted(
         columns=_list_columns(columns),
-        needs_rows=rows or not can_count or moves_together,
+        needs_rows=rows or not can_count or moves_together or has_counts,
         stays_in_files=params.get("score_bins") is not None,
         may_be_binned=not has_other_tests
-        and not moves_together
+        and not (moves_together or has_counts)
         and all(one.kind.is_categorical or takes_bins(one) for one in kinds),
     )
     return _read_wanted(params, wanted, with_hashes=with_hashes)

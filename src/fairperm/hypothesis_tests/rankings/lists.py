@@ -73,7 +73,7 @@ class ReadLists:
                 "move up: fill in what is missing."
             )
             inputs = replace(inputs, must_keep=keep)
-        if inputs.data is not None and are_names(inputs.cluster):
+        if inputs.names_columns and are_names(inputs.cluster):
             raise InputError("cluster", "one column", inputs.cluster, "Join the columns into one.")
         names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
         with rename_arguments(names):

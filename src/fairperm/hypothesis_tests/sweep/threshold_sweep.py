@@ -60,6 +60,7 @@ class SweepArguments(GroupArguments, total=False):
     """Arguments of :func:`fairperm.permutation_test` that a sweep has, too."""
 
     pos_label: Label
+    count: Column | None
     stratum_weights: StratumWeights | None
     scheme: SchemeName
     variance: VarianceName
