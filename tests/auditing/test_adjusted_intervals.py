@@ -11,7 +11,6 @@ import pytest
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree_at_margin
-from fairperm.inference.reference import Unconditional
 from tests.support.audits import DATA, check_agreement, quietly, selected
 
 METRICS = ["selection_rate", "false_negative_rate", "f1_score", "balanced_accuracy", "roc_auc"]
@@ -52,7 +51,7 @@ def test_levels_of_adjusted_intervals() -> None:
         rows, [(COUNTS[0], COUNTS[1]), (COUNTS[0], COUNTS[2]), (COUNTS[1], COUNTS[2])], strict=True
     ):
         rates = Rates((k, m), (j, n))
-        critical = Unconditional(rates.binomials).critical("two-sided", 1 - 0.05 / 3)
+        critical = rates.binomials.critical("two-sided", 1 - 0.05 / 3)
         expected = rates.interval(critical)
         assert row.adjusted_interval == pytest.approx(expected)
     assert all(

@@ -93,7 +93,7 @@ def unconditional(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return the p-value of two rates; tests/inference compares it with sums over all tables."""
     (k, m), (j, n) = first, second
     both = TwoBinomials(m, n, k + j)
-    return both.pvalue(both.statistic(k), "two-sided")
+    return both.probability(both.statistic(k), "two-sided")
 
 
 def holm(pvalues: Sequence[float]) -> list[float]:

@@ -12,7 +12,6 @@ from scipy.stats import binom
 from fairperm.hypothesis_tests.margins import restricted_rates
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates, restricted_by_difference
 from fairperm.inference import rate_gaps
-from fairperm.inference.reference import on_sides
 from fairperm.inference.unconditional import SHARE, plausible_counts, rate_interval
 
 Array = NDArray[np.float64]
@@ -79,8 +78,7 @@ def compare_methods(
         restricted_rates._difference_interval.cache_clear()
         inverted = rates.invert(side, LEVEL)
         if inverted is None:
-            critical = rates.binomials.critical(1 - LEVEL, side)
-            inverted = rates.interval(on_sides(critical, side))
+            inverted = rates.interval(rates.binomials.critical(side, LEVEL))
         found.append(np.array(inverted) / math.hypot(*rates.errors(rates.values())))
     monkeypatch.undo()
     restricted_rates._difference_interval.cache_clear()

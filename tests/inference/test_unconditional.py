@@ -77,7 +77,7 @@ def pvalues(m: int, n: int, alternative: str = "two-sided") -> Array:
     for a in range(m + 1):
         for b in range(n + 1):
             one = TwoBinomials(m, n, a + b)
-            found[a, b] = one.pvalue(one.statistic(a), alternative)
+            found[a, b] = one.probability(one.statistic(a), alternative)
     return found
 
 
@@ -127,7 +127,7 @@ def smallest_alpha(extreme: Array, successes: int) -> float:
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_pvalue_falls_with_the_statistic(successes: int, alternative: str) -> None:
     one, sign = TwoBinomials(15, 60, successes), -1 if alternative == "less" else 1
-    p = [one.pvalue(sign * z, alternative) for z in np.linspace(0, 6, 61)]
+    p = [one.probability(sign * z, alternative) for z in np.linspace(0, 6, 61)]
     assert all(later <= sooner * (1 + 1e-5) for sooner, later in itertools.pairwise(p))
 
 
@@ -144,7 +144,7 @@ def without_interval(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def check_against_scipy(m: int, n: int, a: int, b: int, pvalue: float) -> None:
     """One-sided. Scipy's maximum is searched for; ours is bounded from above, within 0.01 %."""
     one = TwoBinomials(m, n, a + b)
-    assert pvalue * (1 - 1e-6) <= one.pvalue(one.statistic(a), "greater") <= pvalue * 1.0001
+    assert pvalue * (1 - 1e-6) <= one.probability(one.statistic(a), "greater") <= pvalue * 1.0001
 
 
 SCIPYS = [(3, 4), (12, 12), (20, 7), (50, 50), (35, 18), (49, 50), (7, 43)]
@@ -195,7 +195,7 @@ def test_bound_between_rates_is_above_all_of_them(m: int, n: int, a: int, b: int
     divergence = xlogy(share, share / rates) + xlogy(1 - share, (1 - share) / (1 - rates))
     most = 2 * np.exp(-(m + n) * divergence) / 1e-3
     truth = np.minimum(level / (1 - 1e-3), most).max()
-    assert truth <= one.pvalue(one.statistic(a), "two-sided") <= truth * 1.0001
+    assert truth <= one.probability(one.statistic(a), "two-sided") <= truth * 1.0001
 
 
 @pytest.mark.parametrize(("m", "n", "a", "b"), [(7, 3, 2, 3), (30, 300, 9, 40), (5, 5, 1, 4)])
@@ -207,18 +207,19 @@ def test_groups_and_outcomes_may_be_exchanged(m: int, n: int, a: int, b: int) ->
     )
     z, mirrored = one.statistic(a), {"greater": "less", "less": "greater"}
     for alternative in ALTERNATIVES:
-        p = one.pvalue(z, alternative)
+        p = one.probability(z, alternative)
         other = mirrored.get(alternative, alternative)
-        assert swapped.pvalue(-z, other) == failures.pvalue(-z, other) == p
-        critical = one.critical(0.05, alternative)
-        assert swapped.critical(0.05, other) == failures.critical(0.05, other) == critical
+        assert swapped.probability(-z, other) == failures.probability(-z, other) == p
+        critical = one.critical_distance(0.05, alternative)
+        for turned in (swapped, failures):
+            assert turned.critical_distance(0.05, other) == critical
 
 
 def test_far_tails_keep_their_digits() -> None:
     one = TwoBinomials(200, 200, 200)
     # all against none: one table each way, at the rate ½ that the data suggest
-    assert one.pvalue(one.statistic(200), "two-sided") == pytest.approx(2 * 0.5**400, rel=3e-3)
-    assert 0 < TwoBinomials(5000, 5000, 5000).pvalue(100.0, "two-sided") < 1e-300
+    assert one.probability(one.statistic(200), "two-sided") == pytest.approx(2 * 0.5**400, rel=3e-3)
+    assert 0 < TwoBinomials(5000, 5000, 5000).probability(100.0, "two-sided") < 1e-300
 
 
 def compare_methods(
@@ -234,7 +235,7 @@ def compare_methods(
     for most in (unconditional._MAX_COUNTS, 1 << 15):
         patch.setattr(unconditional, "_MAX_COUNTS", most)
         unconditional._pvalue.cache_clear()
-        found.append(one.pvalue(statistic, alternative))
+        found.append(one.probability(statistic, alternative))
     patch.undo()
     unconditional._pvalue.cache_clear()
     assert found[0] != found[1]  # another method was used
@@ -278,7 +279,7 @@ def test_critical_value_of_large_samples_has_the_pvalue_alpha(
     alternative: str, alpha: float
 ) -> None:
     one, sign = TwoBinomials(10**7, 10**8, 10**7), -1 if alternative == "less" else 1
-    p = one.pvalue(sign * one.critical(alpha, alternative), alternative)
+    p = one.probability(sign * one.critical_distance(alpha, alternative), alternative)
     assert p == pytest.approx(alpha, rel=1e-4)
 
 
@@ -290,9 +291,9 @@ def test_critical_value_is_where_the_pvalue_falls_to_alpha(
     sign = -1 if alternative == "less" else 1
     for successes in (1, 4, (m + n) // 2, m + n - 3):
         one = TwoBinomials(m, n, successes)
-        critical = one.critical(0.05, alternative)
-        assert one.pvalue(sign * (critical + 2e-3), alternative) <= 0.05 * 1.001
-        assert one.pvalue(sign * (critical - 0.15), alternative) > 0.05
+        critical = one.critical_distance(0.05, alternative)
+        assert one.probability(sign * (critical + 2e-3), alternative) <= 0.05 * 1.001
+        assert one.probability(sign * (critical - 0.15), alternative) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -304,9 +305,9 @@ def test_critical_value_is_found_where_pvalues_jump(
 ) -> None:
     """Few tables have statistics near the level: a small change of z reaches the same tables."""
     one = TwoBinomials(m, n, successes)
-    critical = one.critical(0.05, alternative)
-    assert one.pvalue(critical + 2e-3, alternative) <= 0.05
-    assert one.pvalue(critical - 2e-3, alternative) > 0.05
+    critical = one.critical_distance(0.05, alternative)
+    assert one.probability(critical + 2e-3, alternative) <= 0.05
+    assert one.probability(critical - 2e-3, alternative) > 0.05
 
 
 def find_rejected(m: int, n: int, alpha: float) -> NDArray[np.bool_]:
@@ -321,7 +322,7 @@ def find_rejected(m: int, n: int, alpha: float) -> NDArray[np.bool_]:
         low, high = 0, len(a)
         while low < high:
             middle = (low + high) // 2
-            p = one.pvalue(one.statistic(int(by_distance[middle])), "two-sided")
+            p = one.probability(one.statistic(int(by_distance[middle])), "two-sided")
             low, high = (low, middle) if p <= alpha else (middle + 1, high)
         rejected[by_distance[low:], total - by_distance[low:]] = True
     return rejected

@@ -50,7 +50,7 @@ def reject_all(sizes: tuple[int, int], alternative: str) -> np.ndarray:
         (TwoBinomials(*sizes, a + b), a)
         for a, b in itertools.product(*(range(m + 1) for m in sizes))
     )
-    pvalues = [one.pvalue(one.statistic(a), alternative) for one, a in tables]
+    pvalues = [one.probability(one.statistic(a), alternative) for one, a in tables]
     return np.reshape(pvalues, (sizes[0] + 1, sizes[1] + 1))
 
 

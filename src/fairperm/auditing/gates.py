@@ -17,7 +17,7 @@ from fairperm.auditing.verdicts import (
     largest_factor,
 )
 from fairperm.errors import InputError, Note, argument
-from fairperm.inference.reference import share_of_a_labelling
+from fairperm.inference.null import share_of_a_labelling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,8 +34,14 @@ from fairperm.hypothesis_tests.reaches import ErrorReach, StrataReach, WilsonRea
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
-from fairperm.inference.null import TIE, nearer_to_null, note_undefined, tie_tolerance
-from fairperm.inference.reference import NormalLimit, share_of_a_labelling
+from fairperm.inference.null import (
+    TIE,
+    nearer_to_null,
+    note_undefined,
+    share_of_a_labelling,
+    tie_tolerance,
+)
+from fairperm.inference.reference import NormalLimit
 from fairperm.inference.stopping import count_least
 from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 

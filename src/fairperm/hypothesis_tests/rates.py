@@ -18,7 +18,6 @@ from fairperm.hypothesis_tests.comparison_checks import (
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest
-from fairperm.inference.reference import Unconditional
 from fairperm.metrics.definition import metrics_of_totals
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.plan import Options, Plan
     from fairperm.hypothesis_tests.run import Tested
+    from fairperm.inference.unconditional import TwoBinomials
     from fairperm.metrics.definition import Metric
 
 
@@ -105,9 +105,9 @@ class RateTest(PermutationTest[NoReturn]):
         """Return the denominators."""
         return {self.among: [self.rates.first[1], self.rates.second[1]]}
 
-    def known_reference(self) -> Unconditional:
+    def known_reference(self) -> TwoBinomials:
         """Return the two binomial samples."""
-        return Unconditional(self.rates.binomials)
+        return self.rates.binomials
 
 
 def _count(table: Sample, part: Metric, group: Hashable) -> dict[str, int]:

@@ -18,9 +18,7 @@ from fairperm.inference.null import Null, PValue, agree, note_undefined
 from fairperm.inference.reference import (
     AtLeastNormal,
     Permutations,
-    Unconditional,
     at_least_normal,
-    share_of_a_labelling,
 )
 from fairperm.inference.stopping import StoppingRule
 
@@ -182,12 +180,7 @@ class Tested:
         alpha, reference = 1 - self.observed.level, self.reference
         if self.pvalue.value <= alpha or not reference.exact:
             return None
-        # of two binomials the most extreme table has less than twice the share of one labelling
-        if isinstance(reference, Unconditional):
-            one = reference.binomials
-            if 2 * share_of_a_labelling(one.first, one.second) <= alpha:
-                return None
-        found = reference.most_extreme_pvalue(self.observed.ordering)
+        found = reference.most_extreme_pvalue(self.observed.ordering, enough=alpha)
         return found if found > alpha else None
 
     def result(self, kind: type[R], **sample: Any) -> R:

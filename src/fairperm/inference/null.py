@@ -340,3 +340,16 @@ def gap_interval(
         nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
         return float(nearest.max()), float(np.maximum(abs(low), abs(high)).max())
     return float(low[0]), float(high[0])
+
+
+def share_of_a_labelling(m: float, n: float) -> float:
+    """Return the probability of one choice of m out of m + n rows, or clusters."""
+    return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
+
+
+def on_sides(distance: float, ordering: str) -> tuple[float, float]:
+    """Return this distance from zero on each side that the ordering has, and else infinity."""
+    return (
+        -math.inf if ordering == "greater" else -distance,
+        math.inf if ordering == "less" else distance,
+    )

@@ -1,5 +1,6 @@
 """What a statistic is compared with: permutations, the normal limit, or two binomial samples.
 
+The samples are in ``unconditional``.
 A reference gives p-values and critical values, and knows nothing of the sample's estimates: how far
 an interval goes for a critical value is said by the sample (``hypothesis_tests/run.py``).
 """
@@ -7,8 +8,8 @@ an interval goes for a critical value is said by the sample (``hypothesis_tests/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -21,11 +22,9 @@ from fairperm.inference.null import (
     normal_limit,
     normal_pvalue,
     normal_quantile,
+    on_sides,
     pvalue,
 )
-
-if TYPE_CHECKING:
-    from fairperm.inference.unconditional import TwoBinomials
 
 
 class Reference(Protocol):
@@ -53,8 +52,8 @@ class Reference(Protocol):
     def critical(self, ordering: str, level: float) -> tuple[float, float]:
         """Return the statistics between which, ends included, p is above 1 − level."""
 
-    def most_extreme_pvalue(self, ordering: str) -> float:
-        """Return the smallest p-value that a sample of these sizes can have."""
+    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
+        """Return the smallest p-value of samples of these sizes, or a bound up to ``enough``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,9 @@ class Permutations:
         """Return quantiles of the permutations."""
         return critical_values(self.null, ordering, level)
 
-    def most_extreme_pvalue(self, ordering: str) -> float:
+    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
         """Return the p-value of the most extreme permutation."""
+        del enough
         found = self.null.statistic[np.isfinite(self.null.statistic)]
         ends = (float(found.min()), float(found.max())) if found.size else ()
         return min(
@@ -114,48 +114,10 @@ class NormalLimit:
         """Return normal quantiles; at low levels zero, so that intervals hold the estimate."""
         return on_sides(max(0.0, normal_quantile(level, ordering)), ordering)
 
-    def most_extreme_pvalue(self, ordering: str) -> float:
+    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
         """Return 0: every p-value is possible."""
-        del ordering
+        del ordering, enough
         return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Unconditional:
-    """All tables of two binomial samples that share one unknown rate."""
-
-    binomials: TwoBinomials
-    null: Null = field(init=False)
-    smallest: float = 0.0
-    exact: bool = True
-
-    def __post_init__(self) -> None:
-        """Compute the distribution at the rate of both samples together, once."""
-        object.__setattr__(self, "null", self.binomials.null())
-
-    @property
-    def n_resamples(self) -> int:
-        """The number of tables."""
-        return (self.binomials.first + 1) * (self.binomials.second + 1)
-
-    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
-        """Return the largest probability of tables as extreme, over all plausible rates."""
-        del tolerance, level
-        p = self.binomials.pvalue(statistic, ordering)
-        return PValue(p, (p, p), (p, p))
-
-    def critical(self, ordering: str, level: float) -> tuple[float, float]:
-        """Return critical values of the score statistic; at low levels zero, as above."""
-        return on_sides(max(0.0, self.binomials.critical(1 - level, ordering)), ordering)
-
-    def most_extreme_pvalue(self, ordering: str) -> float:
-        """Return the p-value of a table in which one sample has all successes."""
-        one = self.binomials
-        tables = (
-            (replace(one, successes=one.first), math.sqrt(one.n)),
-            (replace(one, successes=one.second), -math.sqrt(one.n)),
-        )
-        return min(table.pvalue(z, ordering) for table, z in tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,22 +162,9 @@ class AtLeastNormal:
         """Return the critical value that is farther out, on each side."""
         return at_least_normal(self.permuted.critical(ordering, level), ordering, level)
 
-    def most_extreme_pvalue(self, ordering: str) -> float:
+    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
         """Return that of the other reference: the normal limit has none."""
-        return self.permuted.most_extreme_pvalue(ordering)
-
-
-def share_of_a_labelling(m: float, n: float) -> float:
-    """Return the probability of one choice of m out of m + n rows, or clusters."""
-    return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
-
-
-def on_sides(distance: float, ordering: str) -> tuple[float, float]:
-    """Return this distance from zero on each side that the ordering has, and else infinity."""
-    return (
-        -math.inf if ordering == "greater" else -distance,
-        math.inf if ordering == "less" else distance,
-    )
+        return self.permuted.most_extreme_pvalue(ordering, enough)
 
 
 def at_least_normal(

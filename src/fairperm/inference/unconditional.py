@@ -12,14 +12,21 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from fairperm.inference.null import Null, normal_limit, snap_pvalue
+from fairperm.inference.null import (
+    Null,
+    PValue,
+    normal_limit,
+    on_sides,
+    share_of_a_labelling,
+    snap_pvalue,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -49,13 +56,18 @@ _NORMAL = NormalDist()
 _MIRRORED = {"greater": "less", "less": "greater"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TwoBinomials:
-    """Two binomial samples with one unknown rate: their sizes, and their successes together."""
+    """Two binomial samples with one unknown rate: their sizes, and their successes together.
+
+    It is what z is compared with, and nothing is drawn.
+    """
 
     first: int
     second: int
     successes: int
+    smallest: ClassVar[float] = 0.0
+    exact: ClassVar[bool] = True
 
     @property
     def n(self) -> int:
@@ -73,7 +85,32 @@ class TwoBinomials:
         spread = self.successes * (self.n - self.successes)
         return excess / math.sqrt(spread * self.first * self.second / self.n) if excess else 0.0
 
-    def pvalue(self, z: float, alternative: str) -> float:
+    def pvalue(
+        self, statistic: float, ordering: str, tolerance: float = 0.0, level: float = 0.95
+    ) -> PValue:
+        """Return the largest probability of tables as extreme, over all plausible rates."""
+        del tolerance, level
+        p = self.probability(statistic, ordering)
+        return PValue(p, (p, p), (p, p))
+
+    def critical(self, ordering: str, level: float) -> tuple[float, float]:
+        """Return critical values of z; at low levels zero, so that intervals hold the estimate."""
+        return on_sides(max(0.0, self.critical_distance(1 - level, ordering)), ordering)
+
+    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
+        """Return the p-value of a table in which one sample has all successes."""
+        # that table has less than twice the share of one labelling
+        bound = 2 * share_of_a_labelling(self.first, self.second)
+        if bound <= enough:
+            return bound
+        most = math.sqrt(self.n)
+        tables = (
+            (replace(self, successes=self.first), most),
+            (replace(self, successes=self.second), -most),
+        )
+        return min(table.probability(z, ordering) for table, z in tables)
+
+    def probability(self, z: float, alternative: str) -> float:
         """Return the p-value of the statistic z; never zero.
 
         It is the smallest α that is not below the largest probability of the region of z, over
@@ -84,7 +121,7 @@ class TwoBinomials:
         most = math.sqrt(self.n)  # of all tables: one sample has all successes
         return _pvalue(one, sign * min(max(z, -most), most), direction)
 
-    def critical(self, alpha: float, alternative: str) -> float:
+    def critical_distance(self, alpha: float, alternative: str) -> float:
         """Return about the smallest distance from zero at which the p-value is at most alpha.
 
         If no table has so small a p-value, it is beyond the statistics of all. The p-value is a
@@ -94,12 +131,18 @@ class TwoBinomials:
         one, direction, _ = self._in_order(alternative)
         return _critical(one, alpha, direction)
 
+    @property
+    def n_resamples(self) -> int:
+        """The number of tables."""
+        return (self.first + 1) * (self.second + 1)
+
+    @cached_property
     def null(self) -> Null:
         """Return the distribution of z at the estimated rate; of large samples, its normal limit.
 
         It shows what chance does. The p-value is the largest over all plausible rates.
         """
-        if (self.first + 1) * (self.second + 1) > _MAX_TABLES:
+        if self.n_resamples > _MAX_TABLES:
             return normal_limit()
         a, b = np.arange(self.first + 1), np.arange(self.second + 1)
         share = min(max(self.successes, 0.5), self.n - 0.5) / self.n

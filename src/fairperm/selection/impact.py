@@ -18,7 +18,6 @@ from scipy.special import betaincinv
 
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.inference.reference import Unconditional
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,14 +107,14 @@ class Group:
         rates = self.against(other)
         interval = rates.invert_ratio(direction, level)
         if interval is None:  # large samples
-            critical = Unconditional(rates.binomials).critical(direction, level)
+            critical = rates.binomials.critical(direction, level)
             interval = rates.ratio_interval(critical)
         return interval[is_upper]
 
     def equality_pvalue(self, other: Group) -> float:
         """Return the exact two-sided p-value of two equal rates."""
         rates = self.against(other)
-        return rates.binomials.pvalue(rates.statistic, "two-sided")
+        return rates.binomials.probability(rates.statistic, "two-sided")
 
     def deviations_from(self, other: Group) -> float:
         """Return z, the difference of the rates in pooled standard errors; 0 without any."""

@@ -516,7 +516,7 @@ class PeriodSample:
         pvalue = math.nan
         if exact:
             rates = Rates.of(new[2], old[2])
-            pvalue = rates.binomials.pvalue(rates.statistic, "two-sided")
+            pvalue = rates.binomials.probability(rates.statistic, "two-sided")
         elif change == 0 and error == 0:
             pvalue = 1.0
         elif error > 0:
