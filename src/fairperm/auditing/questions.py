@@ -142,7 +142,7 @@ class _ReadingKey:
 def list_attributes(data: object, given: object, *, intersections: bool) -> list[Attribute]:
     """Return every attribute; with ``intersections``, their combinations as one more."""
     if not is_lazy(data):
-        Source(data)  # raises if it is no frame
+        Source.of(data)  # raises if it is no frame
     found = _split_attributes(data, given)
     names = [one.name for one in found]
     if len(set(names)) < len(names):
@@ -230,7 +230,7 @@ def _count_numbers(inputs: Inputs, name: str) -> float:
     if given is None or is_lazy(inputs.data):
         return 0
     try:
-        values = np.asarray(Source(inputs.data).column(name, given).values, np.float64)
+        values = np.asarray(Source.of(inputs.data).column(name, given).values, np.float64)
     except (TypeError, ValueError):  # the reader of the metric says what is wrong
         return 0
     found = np.unique(values[np.isfinite(values)])
@@ -363,7 +363,7 @@ def read_questions(
     source = None
     if not is_lazy(inputs.data):
         check_not_lazy(inputs)
-        source = Source(inputs.data)
+        source = Source.of(inputs.data)
     found = {}
     for attribute in attributes:
         own = replace(inputs, sensitive_features=attribute.given)

@@ -170,10 +170,10 @@ class Inputs:
     @property
     def names_columns(self) -> bool:
         """Whether texts name columns of ``data``, which may also be counts alone."""
-        from fairperm.data.columns import CountedRows
+        from fairperm.data.columns import Source
 
         rows = self.data
-        return (rows.columns if isinstance(rows, CountedRows) else rows) is not None
+        return (rows.columns if isinstance(rows, Source) else rows) is not None
 
     @property
     def new_model(self) -> Inputs | None:

@@ -334,9 +334,11 @@ def _count_keys(keys: NDArray[np.unsignedinteger[Any]], cells: int) -> NDArray[n
     return np.array([np.count_nonzero(keys == cell) for cell in range(cells)], np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountedRows:
-    """Rows that an engine has counted, summed or sampled, passed on as ``data``.
+@dataclass
+class Source:
+    """Where columns are read: the arguments themselves, or ``data`` by their names.
+
+    Rows that an engine has counted, summed or sampled are passed on as ``data`` in this form.
 
     Attributes
     ----------
@@ -362,7 +364,7 @@ class CountedRows:
         Remarks for the result.
     """
 
-    columns: object
+    columns: object = None
     count: NDArray[np.int64] | None = None
     alike: NDArray[np.int64] | None = None
     values: Mapping[str, object] = field(default_factory=dict)
@@ -371,17 +373,18 @@ class CountedRows:
     contributions: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     are_copies: bool = False
     notes: tuple[str, ...] = ()
+    _columns: Mapping[Any, Any] | None = field(default=None, init=False)
+    _read: dict[object, tuple[object, Column]] = field(default_factory=dict, init=False)
 
+    @classmethod
+    def of(cls, data: object) -> Source:
+        """Return the rows of ``data``, each of which is one, or those that an engine counted."""
+        return data if isinstance(data, Source) else cls(data)
 
-class Source:
-    """Where columns are read: the arguments themselves, or ``data`` by their names."""
-
-    def __init__(self, data: object) -> None:
-        self.rows = data if isinstance(data, CountedRows) else CountedRows(columns=data)
-        self._read: dict[object, tuple[object, Column]] = {}
-        self._columns: Mapping[Any, Any] | None = None
-        if self.rows.columns is not None:
-            self._columns = columns_of_frame("data", self.rows.columns)
+    def __post_init__(self) -> None:
+        """List the columns. Raises InputError for what is no frame."""
+        if self.columns is not None:
+            self._columns = columns_of_frame("data", self.columns)
 
     def column(self, name: str, given: object) -> Column:
         """Return the column for this argument, which is read only once."""
@@ -426,7 +429,7 @@ class Source:
         return self._numbers(column, values)
 
     def _numbers(self, name: str, values: NDArray[np.float64]) -> Column:
-        n_rows = len(values) if self.rows.count is None else int(self.rows.count.sum())
+        n_rows = len(values) if self.count is None else int(self.count.sum())
         return make_number_column(name, values, n_rows)
 
     def features(self, name: str, given: object) -> list[Column]:
@@ -501,14 +504,14 @@ class Source:
             return {prediction: self.column(prediction, inputs.y_pred)}
         if inputs.y_score is None:
             return {}
-        if prediction in self.rows.predictions:
+        if prediction in self.predictions:
             name = describe_column(score, str(inputs.y_score))
-            made = as_column(name, self.rows.predictions[prediction])
+            made = as_column(name, self.predictions[prediction])
             return {prediction: replace(made, from_scores=True)}
         name, scores = self.find(score, inputs.y_score)
         return {prediction: _predict(name, as_floats(name, scores), inputs.threshold, suffix)}
 
-    def count(self, columns: Sequence[Column]) -> tuple[list[Index], Counts, Counts | None]:
+    def count_kinds(self, columns: Sequence[Column]) -> tuple[list[Index], Counts, Counts | None]:
         """Return the distinct rows as indices into the columns, their counts, and ``alike``.
 
         Rows that an engine has counted are repeated if they hardly repeat, as if they had been read
@@ -517,19 +520,19 @@ class Source:
         are repeated.
         """
         _check_lengths(columns)
-        counts, alike = self.rows.count, self.rows.alike
+        counts, alike = self.count, self.alike
         if counts is not None and len(counts) != len(columns[0]):
             rule = f"as long as {columns[0].name} ({len(columns[0]):,} rows)"
             raise InputError("count", rule, len(counts), "Pass columns of one length.")
         if counts is None:
             return *count_rows(columns), None
         rows = index_rows(columns)
-        if self.rows.are_copies:
+        if self.are_copies:
             rows, counts = _merge_copies(rows, counts)
-        if self.rows.contributions is not None:
+        if self.contributions is not None:
             return rows, counts, None
         each = counts if alike is None else counts // alike
-        repeats = not any(one.is_unique for one in columns) or self.rows.bins is not None
+        repeats = not any(one.is_unique for one in columns) or self.bins is not None
         if repeats or each.sum() > MAX_REPEATED:
             return rows, counts, alike
         again = np.repeat(np.arange(len(counts)), each)
@@ -542,8 +545,8 @@ class Source:
         """Return the name for messages and the values of an argument, from ``data`` by a name."""
         if self._columns is None or not isinstance(given, str):
             return argument(name), given
-        if name in self.rows.values:
-            return describe_column(name, given), self.rows.values[name]
+        if name in self.values:
+            return describe_column(name, given), self.values[name]
         if given not in self._columns:
             rule = f"a column of {argument('data')}"
             raise unknown_name(name, rule, given, self._columns, hint)
@@ -726,7 +729,7 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
 
 def library_of(data: object) -> str | None:
     """Return the library of a frame or column; None for anything else."""
-    if isinstance(data, CountedRows):
+    if isinstance(data, Source):
         data = data.columns
     if data is None:
         return None

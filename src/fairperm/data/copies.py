@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairperm.data.columns import LARGEST_INTEGER, MAX_REPEATED, CountedRows, Source, as_floats
+from fairperm.data.columns import LARGEST_INTEGER, MAX_REPEATED, Source, as_floats
 from fairperm.data.indexes import check_indexes
 from fairperm.data.lazy.backends import BinnableRows, check_column, fetch, lazy_frame, stage
 from fairperm.errors import InputError, InputTypeError, Shown, argument
@@ -67,12 +67,12 @@ def _list_names(given: object) -> Iterator[str]:
             yield from _list_names(one)
 
 
-def as_copies(data: object, given: object) -> CountedRows:
+def as_copies(data: object, given: object) -> Source:
     """Return the data with a count of copies for each row, from one of their columns or another.
 
     Raises InputError for counts that are missing, negative or fractional.
     """
-    source = Source(data)
+    source = Source.of(data)
     if isinstance(given, str) and data is None:
         raise InputTypeError("count", "an array of whole numbers without data", given)
     name, values = source.find("count", given)
@@ -86,7 +86,7 @@ def as_copies(data: object, given: object) -> CountedRows:
         raise InputError(name, "made of whole numbers from 0 on", got, hint)
     if counts.sum() > LARGEST_INTEGER:
         raise InputError(name, "at most 2**53 together", float(counts.sum()))
-    return CountedRows(columns=data, count=counts.astype(np.int64), are_copies=True)
+    return Source(data, count=counts.astype(np.int64), are_copies=True)
 
 
 def count_each(data: object, given: object, n_rows: int) -> Counts:

@@ -29,8 +29,6 @@ _MIN_SETS = 2
 
 def check_names(inputs: Inputs) -> None:
     """Raise InputError for arguments that have no meaning with names."""
-    if inputs.names is None:
-        return
     if inputs.matched is None:
         hint = "the sets, such as prompts, in which all names occur"
         raise InputError(f"{argument('names')} needs {argument('matched')}: {hint}.")

@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.sorting import sort_key
-from fairperm.data.columns import CountedRows, are_names, as_narwhals, columns_of_frame
+from fairperm.data.columns import Source, are_names, as_narwhals, columns_of_frame
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame, read_schema
 from fairperm.errors import InputError, argument, listed
 
@@ -107,7 +107,7 @@ def declared_orders(data: object, given: object) -> list[Order | None]:
     These are ordered categoricals of pandas, enumerations of Polars and DuckDB, and ordered
     dictionaries of Arrow. No row is read.
     """
-    if isinstance(data, CountedRows):
+    if isinstance(data, Source):
         data = data.columns
     frame = None if data is None else lazy_frame(data)
     names: list[Any] = [*given] if are_names(given) else [given]

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.columns import CountedRows, IndexedColumn
+    from fairperm.data.columns import IndexedColumn
     from fairperm.metrics.definition import AnyMetric
 
     Counts = NDArray[np.int64]
@@ -79,7 +79,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     for one, suffix in models_of(inputs):
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
-    check_names(inputs)
+    if inputs.names is not None:
+        check_names(inputs)
     if source is None:
         inputs, source = open_source(inputs, metric)
     measured = source.measured(inputs, metric)
@@ -97,13 +98,13 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         attributes["sensitive_features"] = [_name_missing(one) for one in features]
     named = [*measured.items(), *((name, one) for name in attributes for one in attributes[name])]
     columns = [column for _, column in named]
-    rows, counts, alike = source.count(columns)
+    rows, counts, alike = source.count_kinds(columns)
 
     known = np.ones(len(counts), bool)
     for column, index in zip(columns, rows, strict=True):
         known &= ~column.find_missing()[index]
     if (missing != "drop" or inputs.must_keep) and not known.all():
-        has_rows = source.rows.count is None
+        has_rows = source.count is None
         found = _describe_missing(columns, rows, counts, name_rows=has_rows)
         drop = f"Pass {argument('missing', 'drop')} to drop these rows; the result counts them."
         text = f"{found}. {inputs.must_keep or drop}"
@@ -152,10 +153,10 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         periods=periods,
         alike=alike,
         n_dropped=n_dropped,
-        bins=source.rows.bins,
-        contributions=_choose_contributions(source.rows, values.get("y_true"), known),
+        bins=source.bins,
+        contributions=_choose_contributions(source, values.get("y_true"), known),
         notes=(
-            *source.rows.notes,
+            *source.notes,
             *_note_classes(columns_of_metric, metric.kind, inputs.pos_label),
             *_note_names(attributes),
             *_note_perfect(values, counts),
@@ -224,7 +225,7 @@ def open_source(inputs: Inputs, metric: AnyMetric) -> tuple[Inputs, Source]:
         inputs = collect_rows(inputs, metric, frame)
     else:
         check_not_lazy(inputs)
-    return inputs, Source(inputs.data)
+    return inputs, Source.of(inputs.data)
 
 
 def check_not_lazy(inputs: Inputs) -> None:
@@ -324,7 +325,7 @@ def _index_numbers(column: Column, index: Index) -> NDArray[np.float64]:
 
 
 def _choose_contributions(
-    rows: CountedRows, label: NDArray[Any] | None, known: NDArray[np.bool_]
+    rows: Source, label: NDArray[Any] | None, known: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return the contributions that an engine has added up, for the rows' own labels."""
     if rows.contributions is None:

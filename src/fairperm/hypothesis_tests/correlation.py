@@ -395,7 +395,7 @@ class _Pairs:
         cls, x: object, y: object, data: object, missing: object, count: object = None
     ) -> _Pairs:
         policy = checks.choice("missing", missing, ("error", "drop"))
-        source = Source(data)
+        source = Source.of(data)
         found = source.find("x", x), source.find("y", y)
         x_name, y_name = names = found[0][0], found[1][0]
         with np.errstate(over="ignore"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm.data.arguments import Inputs
-from fairperm.data.columns import CountedRows, Source, as_floats, columns_of_frame
+from fairperm.data.columns import Source, as_floats, columns_of_frame
 from fairperm.data.reading import read_table
 from fairperm.errors import InputError, InputTypeError, shown, unknown_name
 from fairperm.metrics.definition import Metric
@@ -112,7 +112,7 @@ class Question:
         """Return for each metric the values of each group, scaled to be from 0 to 1."""
         columns = columns_of_frame("data", data)
         count = None if self.count is None else _read_counts(columns, self.count)
-        source = Source(CountedRows(columns=columns, count=count))
+        source = Source(columns, count=count)
         tables = []
         for i, metric in enumerate(self.found_metrics):
             makes = metric.kind.makes_predictions and self.y_pred is None
@@ -123,7 +123,7 @@ class Question:
                 y_score=self.y_score if uses_score else None,
                 sensitive_features=self.sensitive_features,
                 threshold=self.threshold if makes else None,
-                data=source.rows,
+                data=source,
                 must_keep="Rows count once their labels are known: leave them out until then.",
             )
             table = read_table(inputs, metric, source)

@@ -19,7 +19,6 @@ from fairperm._utils.formatting import UNNAMED_ATTRIBUTE, format_count, format_l
 from fairperm._utils.sorting import sort_key
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import (
-    CountedRows,
     Source,
     are_names,
     columns_of_frame,
@@ -230,7 +229,7 @@ def _refuse_with_applicants(**others: object) -> None:
 def _expand_summary(inputs: Inputs, applicants: object) -> Inputs:
     """Return inputs with two rows in place of each: those who were selected, and the others."""
     data = collect_table(inputs, {"applicants": applicants})
-    source = Source(data)
+    source = Source.of(data)
     n = _read_counts(source, "applicants", applicants)
     k = _read_counts(source, "selected", inputs.y_pred)
     features = source.features("sensitive_features", inputs.sensitive_features)
@@ -250,13 +249,13 @@ def _expand_summary(inputs: Inputs, applicants: object) -> Inputs:
         y_pred=np.repeat([True, False], len(n)),
         sensitive_features=[_double(one) for one in features],
         control_features=[_double(one) for one in controls] or None,
-        data=CountedRows(columns=None, count=np.concatenate([k, n - k]), are_copies=True),
+        data=Source(count=np.concatenate([k, n - k]), are_copies=True),
     )
 
 
 def _read_counts(source: Source, name: str, given: object) -> Counts:
     with rename_arguments({"count": name}):
-        found = as_copies(source.rows.columns, given).count
+        found = as_copies(source.columns, given).count
     assert found is not None  # noqa: S101
     return found
 

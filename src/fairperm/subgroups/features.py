@@ -125,7 +125,7 @@ def read_features(source: Source, data: object, given: object, bands: int) -> li
     if repeated:
         raise InputError("features", "columns with different names", names)
     pairs = zip(names, columns, strict=True)
-    found = [_make_feature(name, column, source.rows.count, bands) for name, column in pairs]
+    found = [_make_feature(name, column, source.count, bands) for name, column in pairs]
     if not any(len(feature.levels) > 1 for feature in found):
         rule = "at least one column of different values"
         raise InputError("features", rule, names, "One value makes no subgroup.")

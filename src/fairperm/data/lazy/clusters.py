@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.columns import CountedRows
+from fairperm.data.columns import Source
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, nan_to_null, stage
 from fairperm.data.lazy.counting import COUNT, SCORES
@@ -62,7 +62,7 @@ def count_clusters(lazy: LazyRows) -> Inputs | None:
     count, alike, values = _list_rows(cells, kinds, outer)
     if count.sum() != cells.n_rows:
         return None  # a value that was fetched does not equal itself in the engine
-    counted = CountedRows(columns=None, count=count, alike=alike)
+    counted = Source(count=count, alike=alike)
     return lazy.replace_data(values, counted, replaced=(*SCORES, _CLUSTER))
 
 

@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm.data.columns import (
-    CountedRows,
+    Source,
     check_threshold,
     describe_column,
     models_of,
@@ -195,13 +195,13 @@ class LazyRows:
         if self.bins is None:
             self.check_predictions(counted)
         count = counted[COUNT].to_numpy().astype(np.int64)
-        rows = CountedRows(columns=None, count=count)
+        rows = Source(count=count)
         return self.replace_data({name: counted[name] for name in self.keys}, rows)
 
     def replace_data(
         self,
         values: Mapping[str, Any],
-        counted: CountedRows,
+        counted: Source,
         replaced: Collection[str] = SCORES,
     ) -> Inputs:
         """Return the inputs with these values of the keys as the columns of ``counted``.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.columns import LARGEST_INTEGER, CountedRows, describe_column, inexact_error
+from fairperm.data.columns import LARGEST_INTEGER, Source, describe_column, inexact_error
 from fairperm.data.lazy.backends import check_numbers, fetch, nan_to_null, stage, to_floats
 from fairperm.data.lazy.numpy_expressions import ColumnExpression
 from fairperm.errors import InputError, argument
@@ -162,7 +162,7 @@ def _make_inputs(
         if schema[name].is_integer() and (np.abs(values[name]) > LARGEST_INTEGER).any():
             largest = values[name][np.nanargmax(np.abs(values[name]))]
             raise inexact_error(describe_column(name, lazy.columns[name]), int(largest))
-    rows = CountedRows(columns=None, count=counts[present], contributions=(positive, other))
+    rows = Source(count=counts[present], contributions=(positive, other))
     return lazy.replace_data(values, rows, numbers)
 
 

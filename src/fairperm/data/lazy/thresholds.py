@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.columns import CountedRows, Source, as_floats
+from fairperm.data.columns import Source, as_floats
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, lazy_frame, read_schema, stage, to_floats
@@ -49,10 +49,10 @@ def read_scores(
     frame = lazy_frame(inputs.data)
     if frame is None:
         check_input_indexes(inputs)
-        source = Source(inputs.data)
+        source = Source.of(inputs.data)
         scores = as_floats(*source.find("y_score", inputs.y_score))
         if isinstance(inputs.y_score, str):
-            inputs = replace(inputs, data=replace(source.rows, values={"y_score": scores}))
+            inputs = replace(inputs, data=replace(source, values={"y_score": scores}))
         else:
             inputs = replace(inputs, y_score=scores)
         table = read_table(inputs, metric)
@@ -78,7 +78,7 @@ def read_scores(
 
 
 def _read_counted(inputs: Inputs, metric: AnyMetric) -> Sample:
-    return read_table(inputs, metric, Source(inputs.data))
+    return read_table(inputs, metric, Source.of(inputs.data))
 
 
 def _choose_thresholds(
@@ -97,7 +97,7 @@ def _choose_thresholds(
     count = ends[_COUNT].to_numpy().astype(np.int64)
     values: dict[str, Any] = {name: ends[name][twice] for name in kept}
     values["y_score"] = np.concatenate([to_floats(ends[name]) for name in (_LOWEST, _HIGHEST)])
-    both = CountedRows(columns=None, count=np.concatenate([count, np.zeros_like(count)]))
+    both = Source(count=np.concatenate([count, np.zeros_like(count)]))
     table = _read_counted(lazy.replace_data(values, both), metric)
     thresholds = thresholds_of(table)
     if len(thresholds) > MAX_THRESHOLDS:
