@@ -87,8 +87,19 @@ def value(metric: str, counts: Counts) -> float:
         return math.nan
 
 
+def _slope(function: Callable[..., float], counts: Counts, cell: int) -> float:
+    """Return the derivative of a function of a table by one of its counts, by five points."""
+    table = np.array(counts, np.longdouble)
+    step = table[cell] / 1000
+
+    def at(steps: int) -> float:
+        return function(*(n + steps * step * (i == cell) for i, n in enumerate(table)))
+
+    return float(8 * (at(1) - at(-1)) - (at(2) - at(-2))) / float(12 * step)
+
+
 def delta_variance(metric: str, counts: Counts) -> float:
-    """Return the delta-method variance of a metric, by formulas derived by hand."""
+    """Return the delta-method variance of a metric, by a formula derived by hand if it has one."""
     tn, fp, fn, tp = counts
     if metric in RATES:
         k, m = rate(metric, counts)
@@ -97,6 +108,9 @@ def delta_variance(metric: str, counts: Counts) -> float:
         return (tp * fn / (tp + fn) ** 3 + tn * fp / (tn + fp) ** 3) / 4
     if metric == "f1_score":  # d/dtp = 2(fp + fn)/D², d/dfp = d/dfn = −2tp/D², D = 2tp + fp + fn
         return (tp * (2 * (fp + fn)) ** 2 + (fp + fn) * (2 * tp) ** 2) / (2 * tp + fp + fn) ** 4
+    if metric != "matthews_corrcoef":
+        cells = [(cell, n) for cell, n in enumerate(counts) if n]
+        return sum(n * _slope(OTHERS[metric], counts, cell) ** 2 for cell, n in cells)
     # the correlation of a 2 by 2 table: Bishop, Fienberg and Holland, Discrete Multivariate
     # Analysis (1975), chapter 11; test_metrics.py differentiates to confirm it
     n, phi = sum(counts), value(metric, counts)
