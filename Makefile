@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 # compiles the kernels, which Numba keeps: each worker of pytest would compile those that are not
 KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
 
-.PHONY: demo test validate coverage reproduce bench bench-scale bench-peers bench-before docs dist constraints clean
+.PHONY: demo test validate coverage reproduce bench bench-scale bench-peers bench-levels bench-before docs dist constraints clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -58,8 +58,13 @@ bench-scale: .venv/bench
 
 # puts its tables and picture into docs/; for a quick look, PEERS="--sizes 1e3 1e4 --budget 0.3"
 PEERS ?= --write
-bench-peers: .venv/peers
-	$(BIN)/python -m benchmarks.bench_peers $(PEERS)
+bench-peers: .peers/installed
+	.peers/bin/python -m benchmarks.bench_peers $(PEERS)
+
+# how often each of them calls a gap real that is not
+LEVELS ?= --write
+bench-levels: .peers/installed
+	.peers/bin/python -m benchmarks.peers.levels $(LEVELS)
 
 # the speed and memory of an older commit and of today, side by side
 OLD ?= b888749
@@ -109,8 +114,11 @@ constraints: .venv/python
 	$(BIN)/python -m pip install $(PIP) --group bench
 	touch $@
 
-.venv/peers: .venv/core
-	$(BIN)/python -m pip install $(PIP) --group peers
+# an environment of its own: other tools at their newest, and what they need, which may be old
+.peers/installed: Makefile pyproject.toml
+	$(PYTHON) -m venv .peers
+	.peers/bin/python -m pip install --quiet --upgrade "pip>=25.3"
+	.peers/bin/python -m pip install --quiet --editable ".[fast,plots]" --group peers
 	touch $@
 
 .venv/docs: .venv/core
@@ -118,4 +126,4 @@ constraints: .venv/python
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist site fairperm-studies
+	rm -rf .venv .peers .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist site fairperm-studies
