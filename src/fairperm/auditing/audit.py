@@ -18,6 +18,7 @@ from fairperm.auditing.comparisons import (
     compare_pairs,
     make_pairs,
 )
+from fairperm.auditing.picked import PICKED_NOTE, add_spreads, is_picked, keep_picked
 from fairperm.auditing.questions import (
     check_reference,
     choose_default_metrics,
@@ -176,7 +177,9 @@ def audit(
         all other groups together.
     reference : optional
         The reference group, by default the largest. With several attributes, a mapping of their
-        names to groups.
+        names to groups. "best" and "worst" are the group with the best or the worst value of each
+        metric (of metrics that are neither better nor worse if higher, the highest or the lowest):
+        every two groups are tested and adjusted for, because the data pick that group.
     intersections : bool
         Whether to add the combinations of all attributes as one more attribute.
     adjust : {"holm", "bh", "by"} or None
@@ -356,12 +359,15 @@ def audit(
     rows, families = judge_pairs(pairs, settings)
     if inputs.new_model is not None:
         rows = add_changes(rows, pairs, settings)
+    every = pairs
+    if is_picked(reference):
+        rows, pairs = keep_picked(rows, pairs)
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
     remarks = (note for pair in pairs for note in pair.remarks)
     notes = write_notes(rows, max(families.values()), settings, known=(*reading_notes, *remarks))
     result = Audit(
         rows=tuple(rows),
-        omnibus=tuple(compare_all_groups(questions, pairs, settings)),
+        omnibus=tuple(add_spreads(compare_all_groups(questions, every, settings), every, settings)),
         groups=tuple(_summarize_groups(questions, settings.min_group_size)),
         row_counts=tuple(_count_rows(questions)),
         alpha=settings.alpha,
@@ -410,7 +416,13 @@ def audit(
             "missing": missing,
             "score_bins": score_bins,
         },
-        notes=(*notes, *note_weights(rows, pairs), *note_reversed_scores(rows), *reading_notes),
+        notes=(
+            *notes,
+            *note_weights(rows, pairs),
+            *note_reversed_scores(rows),
+            *([PICKED_NOTE] if is_picked(reference) else []),
+            *reading_notes,
+        ),
         library=library_of(data) or library_of(sensitive_features),
     )
     warn_of(notes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.progress import show_progress
+from fairperm.auditing.picked import is_picked, put_picked_last
 from fairperm.auditing.questions import check_two_groups, choose_reference
 from fairperm.auditing.verdicts import flag_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
@@ -145,15 +146,18 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
     """Return every pair of groups to test. Raises InputError for options that do not fit one."""
     pairs = []
     references: dict[str, Hashable] = {}  # one for all metrics, also if they drop different rows
+    picks = is_picked(settings.reference)
     for question in questions:
         reference = references.get(question.attribute)
-        if settings.compare == "reference" and reference not in question.table.groups:
+        if settings.compare == "reference" and not (picks or reference in question.table.groups):
             given, only = settings.reference, settings.n_attributes == 1
             reference = choose_reference(question.table, question.attribute, given, only=only)
             references[question.attribute] = reference
         check_two_groups(question)
-        every, attribute = question.table.groups, question.attribute
-        for groups in list_pairs(question.table, every, settings.compare, reference, attribute):
+        every, attribute, compare = question.table.groups, question.attribute, settings.compare
+        if picks:
+            every, compare = (*put_picked_last(question, settings),), "pairs"
+        for groups in list_pairs(question.table, every, compare, reference, attribute):
             metric = question.metric
             table = question.table_of(groups)
             if table.matched is not None:

@@ -202,16 +202,17 @@ def _split_sections(
     audit: AuditData, *, changes: bool
 ) -> Iterator[tuple[str, list[AuditRow], str]]:
     """Yield the title and the rows of each section, and what the test of all its groups says."""
-    omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus if not changes}
+    omnibus = {(one.attribute, one.metric): one for one in audit.omnibus if not changes}
     sections: dict[tuple[str, str], list[AuditRow]] = {}
     for row in audit.rows:
         sections.setdefault((row.attribute, row.metric), []).append(row)
     for section, rows in sections.items():
-        joint = omnibus.get(section)
-        together = ""
+        found = omnibus.get(section)
+        joint, together = None if found is None else found.result, ""
         if joint is not None:
             n_groups, p = len(joint.groups), state_pvalue(joint.pvalue)
             together = f"one test that all {n_groups} groups are equal: {p}, not adjusted"
+            together += f"; {found.spread}" if found and found.spread else ""
         yield " · ".join(map(format_name, section)), rows, together
 
 

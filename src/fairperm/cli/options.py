@@ -395,8 +395,8 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "reference",
             "[COLUMN=]GROUP…",
-            "Group to compare the others with; of combinations sex,race=F,white. Default: the "
-            "largest.",
+            "Group to compare the others with; of combinations sex,race=F,white. best or worst: "
+            "the one with that value of each metric. Default: the largest.",
             convert=values.find_references,
         ),
         Option(

@@ -118,6 +118,8 @@ def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -
     """Return the reference group, or the reference groups by attribute."""
     if not value:
         return None
+    if tuple(value) in {("best",), ("worst",)}:  # what the data pick; a group is COLUMN=best
+        return value[0]
     columns = {one: list_columns(one) for one in given["group"]}
     if given["intersections"]:
         columns[",".join(given["group"])] = tuple(
@@ -134,7 +136,8 @@ def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -
             raise InputError(f"--reference must be given only once for {shown(name)}.")
         group = text.removeprefix(f"{name}=") if named else text
         found[attribute] = _find_group(columns[name], group, data)
-    return found if len(columns) > 1 else next(iter(found.values()))
+    is_word = any(one in ("best", "worst") for one in found.values())
+    return found if len(columns) > 1 or is_word else next(iter(found.values()))
 
 
 def _find_group(columns: Sequence[str], text: str, data: Any) -> object:

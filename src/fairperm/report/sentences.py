@@ -410,6 +410,8 @@ def _name_reference(reference: Any, attributes: Sequence[str]) -> Markup:
         )
         return Markup("The reference is {}.").format(Markup(", ").join(parts))
     name = "the largest group" if reference is None else mark_name(_join_value(reference))
+    if reference in {"best", "worst"}:  # a group of this name would be in a mapping
+        name = f"the group with the {reference} value of each metric"
     return Markup("The reference is {}.").format(name)
 
 

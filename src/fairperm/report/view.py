@@ -362,8 +362,9 @@ def _view_comparisons(
 ) -> dict[str, Any]:
     """Return the fields of a section that say what was found."""
     test = None if omnibus is None else omnibus.result
+    spread = [str(omnibus.spread)] if omnibus is not None and omnibus.spread is not None else []
     return {
-        "omnibus": "" if test is None else state_pvalue(test.pvalue),
+        "omnibus": "" if test is None else "; ".join([state_pvalue(test.pvalue), *spread]),
         "lacks_omnibus": omnibus is not None and test is None,
         "comparisons": tuple(_view_comparison(row, names) for row in rows),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairperm._utils.formatting import (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
-__all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow", "RowCounts"]
+__all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow", "RowCounts", "Spread"]
 
 Units: TypeAlias = Literal["rows", "queries", "items"]
 PLACES_OF_NOTES = ("the rows' result.notes", "the rows' change.result.notes")  # as notes say
@@ -292,16 +292,47 @@ def keeps_ratio(ratio: float, bound: float, alternative: str = "two-sided") -> b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far the values of several groups are apart: the largest gap, and the smallest ratio.
+
+    Attributes
+    ----------
+    groups : tuple
+        The groups with the highest and with the lowest value.
+    difference, ratio : float
+        Highest minus lowest, and lowest over highest; no ratio where the metric has none.
+    interval, ratio_interval : tuple of float
+        They allow for the groups being picked by the data: of equal groups, that of the difference
+        begins at 0, and that of the ratio ends at 1.
+    """
+
+    groups: tuple[Hashable, Hashable]
+    difference: float
+    interval: tuple[float, float]
+    ratio: float | None = None
+    ratio_interval: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        gap = f"{format_number(self.difference)}, interval {format_interval(self.interval)}"
+        if self.ratio is None:
+            return f"largest gap {gap}"
+        ends = format_interval(self.ratio_interval)
+        return f"largest gap {gap}; smallest ratio {format_number(self.ratio)}, interval {ends}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OmnibusRow:
     """Whether a metric is the same in all groups of an attribute that are large enough.
 
-    ``result`` is None where there is no such test, and ``reason`` says why.
+    ``result`` is None where there is no such test, and ``reason`` says why. ``spread`` is the
+    largest gap and the smallest ratio, if every two groups were compared.
     """
 
     attribute: str
     metric: str
     result: OmnibusTestResult | None
     reason: str = ""
+    spread: Spread | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready values."""
@@ -310,6 +341,7 @@ class OmnibusRow:
             "attribute": self.attribute,
             "metric": self.metric,
             "reason": self.reason,
+            "spread": None if self.spread is None else json_ready(asdict(self.spread)),
             "test": test,
         }
 

@@ -14,6 +14,7 @@ from fairperm.hypothesis_tests.results.audits import (
     GroupSummary,
     OmnibusRow,
     RowCounts,
+    Spread,
 )
 from fairperm.hypothesis_tests.results.changes import GapChange, GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.results.gaps import BY_GROUP, PermutationTestResult
@@ -76,6 +77,9 @@ def _read_group_change(plain: Mapping[str, Any]) -> Any:
 
 def _read_omnibus(plain: Mapping[str, Any]) -> OmnibusRow:
     values = {name: one for name, one in plain.items() if name != "test"}
+    if (spread := plain["spread"]) is not None:
+        numbers = {name: _read_numbers(one) for name, one in spread.items()}
+        values["spread"] = Spread(**numbers | {"groups": _read_group(spread["groups"])})
     return OmnibusRow(result=_read_test(OmnibusTestResult, plain["test"]), **values)
 
 
