@@ -242,9 +242,7 @@ def test_checksum_of_a_compressed_file(here: Here, name: str) -> None:
     content = gzip.compress((as_text(ROWS) if "csv" in name else "\n".join(lines)).encode())
     assert here.right(content, name=name) == expected()
     damaged = content[:-8] + bytes(4) + content[-4:]
-    assert "cannot be read: zlib inflate failed: incorrect data check" in here.wrong(
-        damaged, name=name
-    )
+    assert "cannot be read: CRC check failed" in here.wrong(damaged, name=name)
 
 
 def test_json(here: Here) -> None:

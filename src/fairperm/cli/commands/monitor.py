@@ -128,9 +128,12 @@ def _read(given: dict[str, Any], found: Monitor, *, keeps_hashes: bool) -> Any:
 
 def _as_frame(loaded: LoadedData, group: str) -> Any:
     """Return the rows with groups as text: a file alone would decide whether 1 is a number."""
+    table = loaded.data
+    if isinstance(table, dict):
+        texts = [None if one is None else str(one) for one in table[group]]
+        return table | {group: texts}
     import pyarrow as pa
 
-    table = loaded.data
     place = table.column_names.index(group)
     return table.set_column(place, group, table[group].cast(pa.string()))
 

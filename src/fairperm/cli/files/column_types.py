@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 # "1.1" and "1.10" are two names.
 NUMBER, LABEL, NAME = "number", "label", "name"
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+LONGEST_NUMBER = 16  # characters of names that are numbers
 _TOO_LONG = {  # for a float: names, and labels that are no integers of 64 bits
-    NAME: "count_if(length({0}) > 16)",
+    NAME: f"count_if(length({{0}}) > {LONGEST_NUMBER})",
     LABEL: "count_if(regexp_full_match(trim({0}), '[+-]?[0-9]{{17,}}'))",
 }
 _LARGE = ("HUGEINT", "UHUGEINT", "BIGNUM")
@@ -109,8 +110,13 @@ def check_numbers(
         f"SELECT min({value}) FROM {source} WHERE NOT {is_number}"
     ).fetchall()[0]
     if wrong is not None:
-        hint = "Pass --decimal ',' for decimal commas." if decimal == "." and "," in wrong else ""
-        raise InputError(called, "made of real numbers", wrong, hint)
+        raise not_real(called, wrong, decimal)
+
+
+def not_real(called: str, wrong: str, decimal: str) -> InputError:
+    """Return the error for a text in a column of numbers."""
+    hint = "Pass --decimal ',' for decimal commas." if decimal == "." and "," in wrong else ""
+    return InputError(called, "made of real numbers", wrong, hint)
 
 
 def _with_dot(value: str, role: str, decimal: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import glob
+import gzip
 import hashlib
 import io
 import itertools
@@ -12,6 +13,7 @@ import shutil
 import sqlite3
 import sys
 import zipfile
+import zlib
 from collections import Counter, deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
+from fairperm._utils.optional import optional
 from fairperm.cli.files.sql import Memory, choose_table, first_line, lock, quote_name, quote_text
 from fairperm.cli.options import Format
 from fairperm.errors import InputError, Shown, did_you_mean, listed, shown, unknown_name
@@ -46,7 +49,7 @@ MAX_COLUMNS = 20_000
 ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 24  # of any number of columns: that there are too many is said
-_LONGEST_LINE = 1 << 21  # DuckDB's limit
+LONGEST_LINE = 1 << 21  # DuckDB's limit
 _BLOCK = 1 << 19  # blank lines of twice this size are half of that limit
 _BLANK_LINES = "it has more than 0.5 MB of blank lines in a row. Remove them."
 LONG_LINE = "a line is longer than 2 MB. Is a quote left open?"
@@ -88,6 +91,16 @@ class InputFile:
             "bytes": self.path.stat().st_size,
             "sha256": digest.hexdigest(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text that begins with its header: its delimiter, and the place of each column."""
+
+    file: InputFile
+    path: Path
+    mark: str
+    places: tuple[int, ...]
 
 
 def find_files(names: Sequence[str], given_format: str | None, folder: Path) -> list[InputFile]:
@@ -345,10 +358,11 @@ def open_relation(
         raise InputError(f"--skip is for text files; {shown(files[0].name)} is a {kind} file.")
     paths = [file.path for file in files]
     if kind in TEXTS:
-        scan, names, paths = _scan_text_files(files, folder, options, Memory(connection))
-        lock(connection, paths, folder)
+        names, texts = lay_out(files, folder, options, Memory(connection))
+        scan = _scan_text_files(texts)
+        lock(connection, [one.path for one in texts], folder)
         fields = [f"c{i}" for i in range(len(names))]
-        return Relation(f"({scan})", names, fields, ["VARCHAR"] * len(names), is_text=True)
+        return Relation(f"({scan})", [*names], fields, ["VARCHAR"] * len(names), is_text=True)
     if kind == "duckdb":
         return _open_duckdb(connection, files[0], options)
     if kind == "sqlite":
@@ -517,18 +531,12 @@ def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Rela
     return _describe(connection, f"input.{quote_name(schema)}.{quote_name(name)}")
 
 
-def _scan_text_files(
+def lay_out(
     files: Sequence[InputFile], folder: Path, options: ReadOptions, memory: Memory
-) -> tuple[str, list[str], list[Path]]:
-    """Return SQL that reads the files, with columns c0, c1, …; their names; the paths it reads.
-
-    DuckDB's own sniffer looks at a sample, renames columns that differ only in case and takes
-    broken quotes for text. Here every file is read by one strict dialect, under the names of its
-    header.
-    """
-    by_header: dict[tuple[str, tuple[str, ...]], list[Path]] = {}
+) -> tuple[tuple[str, ...], list[TextFile]]:
+    """Return the names of the columns of text files, and where each file has them."""
     first: tuple[str, ...] = ()
-    paths = []
+    found = []
     for file in files:
         path = _make_text(file, folder, options, memory)
         mark, names = _read_header(file, path, options.delimiter)
@@ -539,22 +547,33 @@ def _scan_text_files(
                 f"all files must have the same columns; {shown(file.name)} and "
                 f"{shown(files[0].name)} differ in {shown(differing[0])}."
             )
-        _check_lines(file, path)
-        by_header.setdefault((mark, names), []).append(path)
-        paths.append(path)
+        found.append(TextFile(file, path, mark, tuple(_find_places(first, names))))
+    return first, found
+
+
+def _scan_text_files(texts: Sequence[TextFile]) -> str:
+    """Return SQL that reads the files, with columns c0, c1, ….
+
+    DuckDB's own sniffer looks at a sample, renames columns that differ only in case and takes
+    broken quotes for text. Here every file is read by one strict dialect, under the names of its
+    header.
+    """
+    alike: dict[tuple[str, tuple[int, ...]], list[Path]] = {}
+    for one in texts:
+        _check_lines(one.file, one.path)
+        alike.setdefault((one.mark, one.places), []).append(one.path)
     parts = []
-    for (mark, names), same in by_header.items():
-        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+    for (mark, places), paths in alike.items():
+        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(places)))
         read = (
-            f"read_csv([{', '.join(quote_text(str(path)) for path in same)}], auto_detect=false, "
+            f"read_csv([{', '.join(quote_text(str(path)) for path in paths)}], auto_detect=false, "
             f"header=true, delim={quote_text(mark)}, quote='\"', escape='\"', strict_mode=true, "
             f"nullstr='', columns={{{columns}}})"
         )
-        order = _find_places(first, names)
         parts.append(
-            f"SELECT {', '.join(f'c{j} AS c{i}' for i, j in enumerate(order))} FROM {read}"
+            f"SELECT {', '.join(f'c{j} AS c{i}' for i, j in enumerate(places))} FROM {read}"
         )
-    return " UNION ALL ".join(parts), list(first), paths
+    return " UNION ALL ".join(parts)
 
 
 def _check_lines(file: InputFile, path: Path) -> None:
@@ -562,14 +581,14 @@ def _check_lines(file: InputFile, path: Path) -> None:
 
     DuckDB drops the former, and counts the latter to the next row, which it may drop as well.
     """
-    end: deque[bytes] = deque(maxlen=_LONGEST_LINE // _BLOCK + 1)
+    end: deque[bytes] = deque(maxlen=LONGEST_LINE // _BLOCK + 1)
     for block in _read_blocks(file, path):
         if len(block) == _BLOCK and block[:1] in b"\r\n" and not block.strip(b"\r\n"):
             raise InputError(f"{shown(file.name)} cannot be read: {_BLANK_LINES}")
         end.append(block)
-    last = b"".join(end)[-_LONGEST_LINE:]
+    last = b"".join(end)[-LONGEST_LINE:]
     line = last.rstrip(b"\r\n")
-    if len(last) == _LONGEST_LINE and b"\n" not in line and b"\r" not in line:
+    if len(last) == LONGEST_LINE and b"\n" not in line and b"\r" not in line:
         raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
 
 
@@ -584,7 +603,7 @@ def _read_blocks(file: InputFile, path: Path) -> Iterator[bytes]:
                 while block := stream.read(_BLOCK):
                     yield block
             return
-        end = max(0, path.stat().st_size - _LONGEST_LINE) // _BLOCK * _BLOCK
+        end = max(0, path.stat().st_size - LONGEST_LINE) // _BLOCK * _BLOCK
         with path.open("rb") as text:
             for at in range(0, end, _BLOCK):
                 text.seek(at)
@@ -699,8 +718,8 @@ def _skip_lines(file: InputFile, path: Path, folder: Path, n_lines: int) -> Path
     try:
         with open_bytes(path) as stream:
             for _ in range(n_lines):
-                line = stream.readline(_LONGEST_LINE)
-                if len(line) == _LONGEST_LINE:
+                line = stream.readline(LONGEST_LINE)
+                if len(line) == LONGEST_LINE:
                     raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
                 if not line:
                     raise InputError("--skip", f"fewer than the lines of {file.name}", n_lines)
@@ -756,12 +775,36 @@ def _read_as_utf8(file: InputFile, encoding: str) -> Iterator[bytes]:
 
 def open_bytes(path: Path) -> io.BufferedReader:
     """Open a file for reading, and decompress it if needed."""
-    import pyarrow as pa
-
     try:
+        if path.suffix.lower() == ".gz":
+            return io.BufferedReader(_Unzipped(path))
+        if path.suffix.lower() not in _COMPRESSED:
+            return path.open("rb")
+        with optional("A file that Zstandard compressed"):
+            import pyarrow as pa
         return io.BufferedReader(pa.input_stream(str(path), compression="detect"))
     except OSError as error:
         raise InputError(f"{shown(str(path))} cannot be read: {error}.") from error
+
+
+class _Unzipped(io.RawIOBase):
+    """The bytes of a file that gzip compressed; whatever is wrong with it is an OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = gzip.open(path)  # noqa: SIM115 (closed with this stream)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._file.readinto(buffer)
+        except (EOFError, zlib.error) as error:
+            raise OSError(str(error)) from error
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[str, tuple[str, ...]]:

@@ -1,12 +1,12 @@
 """From files to the data of a test: a DuckDB relation where equal rows can be counted, else Arrow.
 
 The library counts the rows of the relation where they are. Metrics of scores, weights and clusters
-need every row.
+need every row. Where DuckDB is not installed, text files become columns of Python and NumPy.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from fairperm._utils.checks import choice, integer
 from fairperm._utils.optional import optional
 from fairperm._utils.progress import waiting
 from fairperm.cli.files import column_types as types
+from fairperm.cli.files import plain
 from fairperm.cli.files.formats import (
     ENCODING_HINT,
     LONG_LINE,
@@ -37,7 +38,15 @@ from fairperm.cli.files.sql import (
 )
 from fairperm.cli.files.temporary import make_private_folder
 from fairperm.cli.values import find_metric, list_columns, parse_columns, parse_pairs
-from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown, unknown_name
+from fairperm.errors import (
+    FairpermError,
+    InputError,
+    MissingPartError,
+    did_you_mean,
+    listed,
+    shown,
+    unknown_name,
+)
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
@@ -116,6 +125,8 @@ class LoadedData:
     @property
     def n_rows(self) -> int:
         """Return the number of rows."""
+        if isinstance(self.data, dict):
+            return len(self.data[self.columns[0]])
         import narwhals.stable.v2 as nw
 
         return int(nw.from_native(self._frame).lazy().select(nw.len()).collect().item())
@@ -141,6 +152,10 @@ class LoadedData:
 
     def distinct_rows(self, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return the distinct combinations of values in these columns."""
+        if isinstance(self.data, dict):
+            chosen = (self.data[name] for name in columns)
+            lists = (one if isinstance(one, list) else one.tolist() for one in chosen)
+            return [*dict.fromkeys(zip(*lists, strict=True))]
         import narwhals.stable.v2 as nw
 
         rows = nw.from_native(self._frame).lazy().select(*columns).unique()
@@ -309,9 +324,7 @@ def _read_wanted(
     params: Mapping[str, Any], wanted: Wanted, *, with_hashes: bool
 ) -> Iterator[LoadedData]:
     """Read the wanted columns; the database is open as long as rows stay in it."""
-    with optional("Reading this file"):
-        import duckdb  # noqa: F401
-        import pyarrow as pa
+    from fairperm.data.lazy.backends import is_lazy
 
     options = ReadOptions(
         table=params.get("table"),
@@ -329,13 +342,35 @@ def _read_wanted(
             folder = stack.enter_context(make_private_folder())
             files = find_files(params["files"], params.get("format_"), folder)
             check_outputs_not_inputs([file.name for file in files], outputs)
-            clear_errors = partial(_clear_errors, files, folder)
-            with clear_errors():
-                data, columns = _open_data(stack, files, folder, options, wanted)
+            clear_errors: Callable[[], AbstractContextManager[None]] = nullcontext
+            data: Any
+            if _needs_database(files, options, wanted):
+                clear_errors = partial(_clear_errors, files, folder)
+                with clear_errors():
+                    data, columns = _open_data(stack, files, folder, options, wanted)
+            else:
+                data = plain.read_texts(files, folder, options, wanted.columns)
+                columns = tuple(data)
             described = [file.describe() for file in files] if with_hashes else []
-        if isinstance(data, pa.Table):
+        if not is_lazy(data):
             stack.close()
         yield LoadedData(data, columns, described, clear_errors)
+
+
+def _needs_database(files: Sequence[InputFile], options: ReadOptions, wanted: Wanted) -> bool:
+    """Whether DuckDB reads the files: where it is installed, or where nothing else can.
+
+    Raises MissingPartError if it is needed and missing.
+    """
+    try:
+        with optional(f"Reading {shown(files[0].name)} with these options"):
+            import duckdb  # noqa: F401
+            import pyarrow  # noqa: ICN001, F401
+    except MissingPartError:
+        if wanted.stays_in_files or not plain.can_read(files, options):
+            raise
+        return False
+    return True
 
 
 def _open_data(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
 import socket
 import threading
@@ -129,12 +131,21 @@ def interrupt_on_signal(connection: Any) -> Iterator[None]:
 
 
 class Memory:
-    """The memory that rows take: at most half of what DuckDB may use, here or in a container."""
+    """The memory that rows take: at most half of what DuckDB may use, here or in a container.
 
-    def __init__(self, connection: Any) -> None:
-        ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-        number, unit = text.split()
-        self.limit = float(number) * 1024 ** _UNITS.index(unit) * _SHARE_OF_ROWS
+    Without a connection to DuckDB, at most half of the machine's.
+    """
+
+    def __init__(self, connection: Any | None) -> None:
+        if connection is not None:
+            ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+            number, unit = text.split()
+            self.limit = float(number) * 1024 ** _UNITS.index(unit) * _SHARE_OF_ROWS
+        elif hasattr(os, "sysconf"):
+            pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+            self.limit = pages * _SHARE_OF_ROWS
+        else:  # Windows
+            self.limit = math.inf
         self.size = 0
 
     def add(self, size: int, hint: str) -> None:
