@@ -16,29 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Codes
 from fairperm._utils.checks import choice, number
-from fairperm.errors import (
-    InputError,
-    InputTypeError,
-    Note,
-    argument,
-    listed,
-    shown,
-    unknown_name,
-)
+from fairperm.errors import InputError, InputTypeError, Note, argument, listed, shown, unknown_name
 from fairperm.metrics.definition import NEW, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from typing import TypeGuard
 
+    from numpy.typing import NDArray
+
+    from fairperm._utils.arrays import Array, Booleans, Integers
     from fairperm.data.arguments import Inputs
     from fairperm.data.score_bins import ScoreRanges
     from fairperm.metrics.definition import AnyMetric
 
-    Counts = NDArray[np.int64]
 
 MAX_REPEATED = 1 << 24  # counted rows that are repeated in memory
 _CHUNK = 1 << 18  # rows counted at a time: their keys stay in the processor's cache
@@ -49,7 +43,7 @@ _REPEATS = 200  # numbers that repeat this often on average are worth counting
 _SHOWN = 3  # equal values in a note
 LARGEST_INTEGER = 2**53  # floats hold all integers up to here
 _DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
-Index = NDArray[np.integer[Any]] | slice
+Index = Codes | slice
 _ROUNDING = 1e-6  # probabilities in 32 bits may be this much above 1
 _ANY = (nw.DataFrame, nw.LazyFrame, nw.Series)
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -65,9 +59,9 @@ class Column:
     """
 
     name: str
-    codes: NDArray[np.integer[Any]]
+    codes: Codes
     low: int
-    values: Sequence[Hashable] | NDArray[np.float64]
+    values: Sequence[Hashable] | Array
     from_scores: bool = False
     notes: tuple[str, ...] = ()
 
@@ -79,18 +73,18 @@ class Column:
         """Whether every row has a value of its own."""
         return isinstance(self.values, np.ndarray)
 
-    def find_missing(self) -> NDArray[np.bool_]:
+    def find_missing(self) -> Booleans:
         """Return for each of ``values`` whether it is a missing value."""
         if isinstance(self.values, np.ndarray):
             return np.isnan(self.values)
         return np.fromiter(map(is_missing, self.values), bool, len(self.values))
 
-    def find_rows(self, chosen: NDArray[np.bool_], most: int) -> list[int]:
+    def find_rows(self, chosen: Booleans, most: int) -> list[int]:
         """Return the first rows that have one of the chosen ``values``."""
         rows = np.flatnonzero(chosen if self.is_unique else chosen[self.indices()])
         return [int(row) for row in rows[:most]]
 
-    def indices(self) -> NDArray[np.integer[Any]]:
+    def indices(self) -> Codes:
         """Return each row's index into ``values``; unsigned overflow wraps to the right index."""
         if len(self.values) <= 256:
             return self.codes.astype(np.uint8) - np.uint8(self.low % 2**8)
@@ -185,7 +179,7 @@ def as_column(name: str, data: object) -> Column:
     return _from_objects(name, sequence if kind == "O" else list(sequence))
 
 
-def _from_integers(name: str, array: NDArray[np.integer[Any]]) -> Column:
+def _from_integers(name: str, array: Codes) -> Column:
     if not array.size:
         return Column(name, array, 0, ())
     low, high = int(array.min()), int(array.max())
@@ -267,7 +261,7 @@ def to_python(value: Hashable) -> Hashable:
     return value
 
 
-def make_number_column(name: str, values: NDArray[np.float64], n_rows: int) -> Column:
+def make_number_column(name: str, values: Array, n_rows: int) -> Column:
     """Return numbers as codes of their distinct values, or row by row if they hardly repeat.
 
     ``n_rows`` is the number of rows of the data: more than there are values if they were counted.
@@ -279,7 +273,7 @@ def make_number_column(name: str, values: NDArray[np.float64], n_rows: int) -> C
     return Column(name, np.empty(0, np.intp), 0, values)
 
 
-def _estimate_distinct(values: NDArray[np.float64]) -> int:
+def _estimate_distinct(values: Array) -> int:
     """Estimate the number of distinct values from those whose hash is in one of 64 buckets.
 
     The hash depends on the values alone, never on the order of the rows.
@@ -289,7 +283,7 @@ def _estimate_distinct(values: NDArray[np.float64]) -> int:
     return 64 * len(np.unique(values[chosen]))
 
 
-def count_rows(columns: Sequence[Column]) -> tuple[list[Index], NDArray[np.int64]]:
+def count_rows(columns: Sequence[Column]) -> tuple[list[Index], Integers]:
     """Return the distinct rows, as each column's indices into its values, and their counts.
 
     If a column hardly repeats, every row counts as distinct, and that column's index is all of it.
@@ -312,7 +306,7 @@ def index_rows(columns: Sequence[Column]) -> list[Index]:
     return [slice(None) if column.is_unique else column.indices() for column in columns]
 
 
-def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) -> NDArray[np.int64]:
+def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) -> Integers:
     # a narrow key can hold every cell's number, so overflow wraps to the right number
     dtype: type[np.unsignedinteger[Any]] = np.uint8 if cells <= 256 else np.uint64
     wrap = 1 << (8 * np.dtype(dtype).itemsize)
@@ -328,7 +322,7 @@ def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) ->
     return counts
 
 
-def _count_keys(keys: NDArray[np.unsignedinteger[Any]], cells: int) -> NDArray[np.int64]:
+def _count_keys(keys: NDArray[np.unsignedinteger[Any]], cells: int) -> Integers:
     if cells > _FEW_CELLS:
         return np.bincount(keys.astype(np.intp), minlength=cells)
     return np.array([np.count_nonzero(keys == cell) for cell in range(cells)], np.int64)
@@ -365,12 +359,12 @@ class Source:
     """
 
     columns: object = None
-    count: NDArray[np.int64] | None = None
-    alike: NDArray[np.int64] | None = None
+    count: Integers | None = None
+    alike: Integers | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     predictions: Mapping[str, object] = field(default_factory=dict)
     bins: ScoreRanges | None = None
-    contributions: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    contributions: tuple[Array, Array] | None = None
     are_copies: bool = False
     notes: tuple[str, ...] = ()
     _columns: Mapping[Any, Any] | None = field(default=None, init=False)
@@ -428,7 +422,7 @@ class Source:
             raise InputError(column, "finite", float(bad), "Replace or drop infinite values.")
         return self._numbers(column, values)
 
-    def _numbers(self, name: str, values: NDArray[np.float64]) -> Column:
+    def _numbers(self, name: str, values: Array) -> Column:
         n_rows = len(values) if self.count is None else int(self.count.sum())
         return make_number_column(name, values, n_rows)
 
@@ -511,7 +505,9 @@ class Source:
         name, scores = self.find(score, inputs.y_score)
         return {prediction: _predict(name, as_floats(name, scores), inputs.threshold, suffix)}
 
-    def count_kinds(self, columns: Sequence[Column]) -> tuple[list[Index], Counts, Counts | None]:
+    def count_kinds(
+        self, columns: Sequence[Column]
+    ) -> tuple[list[Index], Integers, Integers | None]:
         """Return the distinct rows as indices into the columns, their counts, and ``alike``.
 
         Rows that an engine has counted are repeated if they hardly repeat, as if they had been read
@@ -553,7 +549,7 @@ class Source:
         return describe_column(name, given), self._columns[given]
 
 
-def _merge_copies(rows: list[Index], counts: Counts) -> tuple[list[Index], Counts]:
+def _merge_copies(rows: list[Index], counts: Integers) -> tuple[list[Index], Integers]:
     """Return equal rows once, in the order of their codes; rows that hardly repeat as they are."""
     kept = np.flatnonzero(counts)
     counts = counts[kept]

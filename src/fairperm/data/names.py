@@ -8,7 +8,7 @@ or by their weights: each row has its set's weight over the number of its name's
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from fairperm.errors import InputError, Shown, argument, shown
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Codes, Places
     from fairperm.data.arguments import Inputs
     from fairperm.data.sample import Sample
 
@@ -41,9 +40,7 @@ def check_names(inputs: Inputs) -> None:
             )
 
 
-def exchange_names(
-    table: Sample, name: NDArray[np.integer[Any]], names: tuple[Hashable, ...]
-) -> Sample:
+def exchange_names(table: Sample, name: Codes, names: tuple[Hashable, ...]) -> Sample:
     """Return the rows of the sets that have all names, with names in place of clusters.
 
     ``name`` is each row's index into ``names``.
@@ -88,9 +85,7 @@ def exchange_names(
     )
 
 
-def _check_groups(
-    table: Sample, name: NDArray[np.integer[Any]], names: tuple[Hashable, ...]
-) -> None:
+def _check_groups(table: Sample, name: Codes, names: tuple[Hashable, ...]) -> None:
     """Raise InputError if a name is in several groups, or a group has too few."""
     pairs = np.unique(np.stack([name, table.group]).astype(np.intp), axis=1)
     several = np.flatnonzero(np.bincount(pairs[0], minlength=len(names)) > 1)
@@ -112,7 +107,7 @@ def _check_groups(
         raise InputError("names", rule, got, hint)
 
 
-def _check_weights(weight: NDArray[np.float64], which: NDArray[np.intp]) -> None:
+def _check_weights(weight: Array, which: Places) -> None:
     """Raise InputError if rows of one set weigh differently."""
     order = np.lexsort([weight, which])
     same = which[order][1:] == which[order][:-1]

@@ -54,12 +54,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places
     from fairperm.data.arguments import Inputs
     from fairperm.data.columns import IndexedColumn
     from fairperm.metrics.definition import AnyMetric
 
-    Counts = NDArray[np.int64]
-    Array = NDArray[np.float64]
 
 MISSING_GROUP = "missing"
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
@@ -320,13 +319,11 @@ def _interpret(
     return result
 
 
-def _index_numbers(column: Column, index: Index) -> NDArray[np.float64]:
+def _index_numbers(column: Column, index: Index) -> Array:
     return np.asarray(column.values, np.float64)[index]
 
 
-def _choose_contributions(
-    rows: Source, label: NDArray[Any] | None, known: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _choose_contributions(rows: Source, label: NDArray[Any] | None, known: Booleans) -> Array:
     """Return the contributions that an engine has added up, for the rows' own labels."""
     if rows.contributions is None:
         return np.empty((0, 0))
@@ -337,7 +334,7 @@ def _choose_contributions(
 
 
 def _describe_missing(
-    columns: Sequence[Column], rows: Sequence[Index], counts: Counts, *, name_rows: bool
+    columns: Sequence[Column], rows: Sequence[Index], counts: Integers, *, name_rows: bool
 ) -> str:
     parts = []
     for column, index in zip(columns, rows, strict=True):
@@ -372,7 +369,7 @@ def _note_classes(
     return [f"Of {len(classes)} classes, {shown(pos_label)} is positive; {others} are negative."]
 
 
-def _note_perfect(values: Mapping[str, NDArray[Any]], counts: Counts) -> list[str]:
+def _note_perfect(values: Mapping[str, NDArray[Any]], counts: Integers) -> list[str]:
     """Return a note if predictions or scores are the labels themselves."""
     labels = values.get("y_true")
     return [
@@ -386,7 +383,7 @@ def _note_perfect(values: Mapping[str, NDArray[Any]], counts: Counts) -> list[st
 
 
 def _note_counts(
-    named: Sequence[tuple[str, Column]], rows: Sequence[Index], counts: Counts
+    named: Sequence[tuple[str, Column]], rows: Sequence[Index], counts: Integers
 ) -> list[str]:
     """Return a note if weights may be counts: whole numbers of rows that are all different."""
     weights, others = np.empty(0), []
@@ -420,7 +417,7 @@ def _note_names(attributes: Mapping[str, Sequence[Column]]) -> list[str]:
 
 def _name_groups(
     columns: Sequence[IndexedColumn], n_rows: int
-) -> tuple[tuple[Hashable, ...], NDArray[np.integer[Any]]]:
+) -> tuple[tuple[Hashable, ...], Codes]:
     """Return the sorted names of the groups (or strata) and each row's index among them."""
     if not columns:
         return ("all",), np.zeros(n_rows, np.uint8)
@@ -438,7 +435,7 @@ def _name_groups(
 
 def _find_combinations(
     rows: Sequence[Any], shape: Sequence[int]
-) -> tuple[tuple[NDArray[np.intp], ...], NDArray[np.intp]]:
+) -> tuple[tuple[Places, ...], Places]:
     """Return the combinations that occur, by column, and each row's index among them."""
     if math.prod(shape) > _MAX_KEYS:  # first those of all columns but the last
         first, index = _find_combinations(rows[:-1], shape[:-1])
@@ -452,9 +449,7 @@ def _find_combinations(
     return np.unravel_index(np.flatnonzero(occurs), shape), (np.cumsum(occurs) - 1)[keys]
 
 
-def find_positives(
-    labels: Mapping[str, IndexedColumn], pos_label: object
-) -> dict[str, NDArray[np.bool_]]:
+def find_positives(labels: Mapping[str, IndexedColumn], pos_label: object) -> dict[str, Booleans]:
     """Return for each column of labels which of the rows are positive."""
     values = {
         name: _distinct_values(column, index)

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Codes, Integers, Places
     from fairperm.data.score_bins import ScoreRanges
     from fairperm.metrics.definition import AnyMetric
-
-    Array = NDArray[np.float64]
 
 MAX_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _NEXT_TO_NOTHING = 0.1  # of a standard error
@@ -78,24 +77,24 @@ class Sample:
     """
 
     columns: Mapping[str, NDArray[Any]]
-    group: NDArray[np.integer[Any]]
-    stratum: NDArray[np.integer[Any]]
-    count: NDArray[np.int64]
+    group: Codes
+    stratum: Codes
+    count: Integers
     groups: tuple[Hashable, ...]
     strata: tuple[Hashable, ...]
     weight: Array | None = None
-    cluster: NDArray[np.integer[Any]] | None = None
+    cluster: Codes | None = None
     clusters: tuple[Hashable, ...] = ()
-    whole_cluster: NDArray[np.integer[Any]] | None = None
-    matched: NDArray[np.integer[Any]] | None = None
-    period: NDArray[np.integer[Any]] | None = None
+    whole_cluster: Codes | None = None
+    matched: Codes | None = None
+    period: Codes | None = None
     periods: tuple[Hashable, ...] = ()
-    alike: NDArray[np.int64] | None = None
+    alike: Integers | None = None
     are_sums: bool = False
     n_dropped: int = 0
     bins: ScoreRanges | None = None
     contributions: Array = field(default_factory=lambda: np.empty((0, 0)))
-    block: NDArray[np.integer[Any]] = field(default_factory=lambda: np.empty(0, np.uint8))
+    block: Codes = field(default_factory=lambda: np.empty(0, np.uint8))
     attribute: str = ""
     notes: tuple[str, ...] = ()
 
@@ -147,11 +146,11 @@ class Sample:
             count=counts[present].astype(np.int64),
         )
 
-    def with_rows(self, *, count: NDArray[np.int64], **others: Any) -> Sample:
+    def with_rows(self, *, count: Integers, **others: Any) -> Sample:
         """Return other rows, as many as these counts, under the same names."""
         return replace(self.take(np.zeros(len(count), np.intp)), count=count, **others)
 
-    def take(self, index: NDArray[np.intp] | slice) -> Sample:
+    def take(self, index: Places | slice) -> Sample:
         """Return some of the rows, or all in another order."""
         columns = {name: column[index] for name, column in self.columns.items()}
         arrays = {name: getattr(self, name) for name in _BY_ROW}

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Places
     from fairperm.metrics.definition import AnyMetric, Metric
     from fairperm.metrics.ranks import RankMetric
-
-    Array = NDArray[np.float64]
-
 
 BINNED = Note(
     "So many scores are distinct that they were put into bins. Intervals and p-values allow for "
@@ -46,11 +44,11 @@ class ScoreRanges:
         return middle
 
     @property
-    def are_mixed(self) -> NDArray[np.bool_]:
+    def are_mixed(self) -> Booleans:
         """Whether a bin holds different scores."""
         return np.asarray(self.low < self.high)
 
-    def find(self, score: Array) -> NDArray[np.intp]:
+    def find(self, score: Array) -> Places:
         """Return the number of the bin that each of these scores stands for."""
         return np.searchsorted(self.middle, score)
 
@@ -59,7 +57,7 @@ class ScoreRanges:
         part: Metric | RankMetric,
         columns: Mapping[str, NDArray[Any]],
         count: Array,
-        group: NDArray[np.intp],
+        group: Places,
         n_groups: int,
     ) -> Array:
         """Return how far bins may have moved each group's value, at most; NaN without a value.
@@ -92,7 +90,7 @@ class ScoreRanges:
         part: Metric | RankMetric,
         columns: Mapping[str, NDArray[Any]],
         count: Array,
-        group: NDArray[np.intp],
+        group: Places,
         n_groups: int,
     ) -> Array:
         """Return each group's bound as a share of the standard error of its value."""
@@ -112,12 +110,7 @@ class ScoreRanges:
         return share
 
     def _bound_auc_errors(
-        self,
-        label: NDArray[Any],
-        place: NDArray[np.intp],
-        count: Array,
-        group: NDArray[np.intp],
-        n_groups: int,
+        self, label: NDArray[Any], place: Places, count: Array, group: Places, n_groups: int
     ) -> Array:
         shape = (n_groups, 2, len(self.low))
         key = np.ravel_multi_index((group, (label > 0).astype(np.intp), place), shape)
@@ -134,6 +127,6 @@ def takes_bins(metric: AnyMetric) -> bool:
     return bool(scored) and not metric.compares_models and fit
 
 
-def _sum(count: Array, contributions: Array, group: NDArray[np.intp], n_groups: int) -> Array:
+def _sum(count: Array, contributions: Array, group: Places, n_groups: int) -> Array:
     columns = contributions.T
     return np.stack([np.bincount(group, count * one, n_groups) for one in columns], axis=-1)

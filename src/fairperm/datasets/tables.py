@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Integers
+
     Columns = dict[str, NDArray[Any]]
     Record = Mapping[str, str]
 
@@ -92,7 +94,7 @@ def make_columns(
     return columns
 
 
-def parse_integers(texts: Sequence[str], name: str, file: str) -> NDArray[np.int64]:
+def parse_integers(texts: Sequence[str], name: str, file: str) -> Integers:
     """Return a column of integers. Raises InputError if a value is not an integer."""
     wrong = next((text for text in texts if not _INTEGER.fullmatch(text)), None)
     if wrong is not None:

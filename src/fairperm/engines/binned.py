@@ -22,12 +22,12 @@ from fairperm.metrics.ranks import Components
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Places
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.metrics.definition import Metric, Variance
     from fairperm.metrics.ranks import RankMetric
 
-    Array = NDArray[np.float64]
     Parts = tuple[Metric | RankMetric, ...]
 
 COARSE_BINS = 1 << 10
@@ -146,7 +146,7 @@ def _coarsen(parts: Parts, rows: Sample) -> tuple[Sample, float] | None:
     return coarse_rows, _DEVIATIONS * max(errors)
 
 
-def _number(columns: list[NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _number(columns: list[NDArray[Any]]) -> tuple[Places, Places]:
     """Return the number of each row's combination of codes, and the first row of each."""
     key = np.ravel_multi_index(tuple(columns), [int(one.max()) + 1 for one in columns])
     _, first, number = np.unique(key, return_index=True, return_inverse=True)

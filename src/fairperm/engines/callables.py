@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Codes, Integers, Places
     from fairperm.data.sample import Sample
     from fairperm.metrics.callables import CallableMetric
-
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 _KIND_COST = 10  # rows that are drawn in the time of drawing one count
 _ROWS_TRIED = 100_000  # rows on which weights are compared with repeated rows
@@ -35,11 +33,11 @@ _ROWS_TRIED = 100_000  # rows on which weights are compared with repeated rows
 class GroupSample:
     """The units of one group: places of distinct rows or of clusters, listed or with counts."""
 
-    places: NDArray[np.intp]
-    count: Counts | None = None
+    places: Places
+    count: Integers | None = None
 
     @classmethod
-    def listed(cls, places: NDArray[np.intp], count: Counts) -> GroupSample:
+    def listed(cls, places: Places, count: Integers) -> GroupSample:
         """Return every place as often as it counts."""
         return cls(np.repeat(places, count))
 
@@ -100,7 +98,7 @@ class CallableEngine:
     metric: CallableMetric
     columns: tuple[NDArray[Any], ...]
     row_weight: Array | None
-    clusters: tuple[NDArray[np.intp], ...] | None
+    clusters: tuple[Places, ...] | None
     strata: tuple[StratumSample, ...]
     weights: Array | None
     order: tuple[int, ...]
@@ -229,7 +227,7 @@ class CallableEngine:
             weight = self.row_weight[rows] * (1.0 if weight is None else weight)
         return self.metric.value([column.take(rows) for column in self.columns], weight, where)
 
-    def _can_count(self, count: Counts) -> bool:
+    def _can_count(self, count: Integers) -> bool:
         """Whether counts can stand for rows, and are drawn faster.
 
         Some functions give weights another meaning, or ignore them, so their values are compared.
@@ -243,7 +241,7 @@ class CallableEngine:
         return bool(np.isclose(by_weight, by_row, rtol=1e-9, atol=0, equal_nan=True))
 
 
-def _count_kinds(rows: Sample) -> tuple[Sample, Counts, tuple[int, ...]]:
+def _count_kinds(rows: Sample) -> tuple[Sample, Integers, tuple[int, ...]]:
     """Return the distinct rows in order, their counts in each group, and the groups' order."""
     keys = [rows.stratum, *rows.contributions.T]
     if rows.weight is not None:
@@ -258,8 +256,8 @@ def _count_kinds(rows: Sample) -> tuple[Sample, Counts, tuple[int, ...]]:
 
 
 def _list_clusters(
-    rows: Sample, cluster: NDArray[np.integer[Any]]
-) -> tuple[Sample, tuple[NDArray[np.intp], ...], list[StratumSample], tuple[int, ...]]:
+    rows: Sample, cluster: Codes
+) -> tuple[Sample, tuple[Places, ...], list[StratumSample], tuple[int, ...]]:
     """Return the rows in order, each cluster's rows, the strata's clusters and the groups' order.
 
     Clusters are ordered by the ranks of their rows, as in the other engines: names and the order

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     import numpy as np
-    from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.metrics.callables import CallableMetric
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import Metric, Variance
     from fairperm.metrics.ranks import RankMetric
 
-    Array = NDArray[np.float64]
     Part = Metric | RankMetric | CallableMetric | RankChange
 
 _FEW_CELLS = 16  # of a stratum: so few can always be drawn, and often enumerated

@@ -23,14 +23,10 @@ from fairperm.metrics.definition import Variance, by_part, is_of_totals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Integers
     from fairperm.engines.sample import Cells
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
-
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 _NUMBERS_AT_ONCE = 1 << 22  # counts of draws held in memory
 _ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding
@@ -88,7 +84,7 @@ class CellsEngine:
         return self._in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
 
     def _in_pieces(
-        self, n: int, drawn: Callable[[int], Counts], rng: np.random.Generator
+        self, n: int, drawn: Callable[[int], Integers], rng: np.random.Generator
     ) -> Estimates:
         """Return the estimates of ``n`` draws, made in pieces that fit into memory."""
         step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
@@ -109,7 +105,7 @@ class CellsEngine:
         counts = self.sample.counts.sum(axis=1, keepdims=True)
         return self._estimates(counts[None])
 
-    def estimates(self, counts: Counts, rng: np.random.Generator | None = None) -> Estimates:
+    def estimates(self, counts: Integers, rng: np.random.Generator | None = None) -> Estimates:
         """Return the estimates of any tables of this sample's cells.
 
         A bootstrap variance needs ``rng``, without which all variances are 0.
@@ -118,7 +114,7 @@ class CellsEngine:
             return self._estimates(counts, rng).in_order(self.order)
         return self._estimates(counts[:, :, np.argsort(self.order)], rng)
 
-    def _estimates(self, counts: Counts, rng: np.random.Generator | None = None) -> Estimates:
+    def _estimates(self, counts: Integers, rng: np.random.Generator | None = None) -> Estimates:
         """Return the estimates with the groups in the order of the counts."""
         if self.variance == Variance.BOOTSTRAP and rng is not None:
             return self._bootstrap_variance(counts, rng)
@@ -159,7 +155,7 @@ class CellsEngine:
         for part, place in by_part(self.parts):
             yield part, self.sample.contributions[:, place]
 
-    def _bootstrap_variance(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+    def _bootstrap_variance(self, counts: Integers, rng: np.random.Generator) -> Estimates:
         """Resample every group of every draw and take the variance of its values."""
         plain = replace(self, variance=None)
         estimates = plain._estimates(counts, rng)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,14 +27,11 @@ from fairperm.engines.sample import Cells, order_strata
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Codes, Integers, Places, Words
     from fairperm.data.sample import Sample
     from fairperm.engines.kernels.distances import SortedRows
     from fairperm.engines.units import Layout
     from fairperm.metrics.distances import Distance
-
-    Array = NDArray[np.float64]
 
 _FEW_COUNTS = 128  # so few are always drawn
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
@@ -47,7 +44,7 @@ class DistanceEngine(Protocol):
     """Distances by draw and section; of each section, its label and what it weighs."""
 
     @property
-    def labels(self) -> NDArray[np.integer[Any]]:
+    def labels(self) -> Codes:
         """Return the label of each section."""
 
     @property
@@ -100,7 +97,7 @@ class _CountsEngine:
 
     distance: Distance
     cells: Cells
-    sections: tuple[tuple[int, NDArray[np.intp]], ...]  # stratum, and cells by ascending value
+    sections: tuple[tuple[int, Places], ...]  # stratum, and cells by ascending value
 
     @classmethod
     def of(cls, distance: Distance, cells: Cells) -> _CountsEngine:
@@ -115,7 +112,7 @@ class _CountsEngine:
         return cls(distance, cells, tuple(sections))
 
     @property
-    def labels(self) -> NDArray[np.integer[Any]]:
+    def labels(self) -> Codes:
         return np.array([self.cells.block[mine[0]] for _, mine in self.sections], np.int64)
 
     @property
@@ -150,7 +147,7 @@ class _CountsEngine:
         tables, log_probability = found
         return self._of_tables(tables), log_probability
 
-    def _of_tables(self, tables: NDArray[np.int64]) -> Array:
+    def _of_tables(self, tables: Integers) -> Array:
         distances = np.empty((len(tables), len(self.sections)))
         for place, (s, mine) in enumerate(self.sections):
             own = tables[:, s][:, :, mine].astype(np.float64)
@@ -170,11 +167,11 @@ class _UnitsEngine:
     layout: Layout
     rows: SortedRows
     values: Array
-    labels: NDArray[np.integer[Any]]
+    labels: Codes
     sizes: tuple[Array, Array] | None  # of both groups by section, if units are plain rows
     weights: Array
     unit_weight: Array
-    section: NDArray[np.int64]  # of each unit
+    section: Integers  # of each unit
     deviations: Deviations | None
 
     block_size = 64  # the lanes of a word
@@ -284,7 +281,7 @@ class _UnitsEngine:
         """Return None: samples that can be enumerated are left to the counts engine."""
         del n_resamples
 
-    def _scales(self, deviations: Deviations, words: NDArray[np.uint64], weights: Array) -> Array:
+    def _scales(self, deviations: Deviations, words: Words, weights: Array) -> Array:
         """Return the standard errors of gaps by lane and section, to the power of the distance.
 
         They are relative to those of groups in which all units are represented equally.
@@ -298,13 +295,13 @@ class _UnitsEngine:
         scales: Array = np.where(both > 0, ratio, 1.0).T ** (self.distance.degree / 2)
         return scales
 
-    def _sum_units(self, words: NDArray[np.uint64], each: Array) -> Array:
+    def _sum_units(self, words: Words, each: Array) -> Array:
         """Return the sums over the units of both groups by group, section and lane."""
         from fairperm.engines.kernels.distances import weigh_units
 
         return weigh_units(words, each, self.section, len(self.weights))
 
-    def _of_words(self, words: NDArray[np.uint64], weights: Array | None = None) -> Array:
+    def _of_words(self, words: Words, weights: Array | None = None) -> Array:
         """Return the distances by lane and section.
 
         ``weights`` are those of the groups by section and lane, if known.
@@ -357,12 +354,7 @@ class Deviations:
 
     @classmethod
     def of(
-        cls,
-        rows: SortedRows,
-        section: NDArray[np.int64],
-        layout: Layout,
-        *,
-        of_numbers: bool,
+        cls, rows: SortedRows, section: Integers, layout: Layout, *, of_numbers: bool
     ) -> Deviations:
         """Compare each unit with all others of its section."""
         own = np.bincount(rows.unit, rows.weight).astype(np.float64)
@@ -395,7 +387,7 @@ class Deviations:
 
 
 def _scatter(
-    rows: SortedRows, section: NDArray[np.int64], own: Array, shares: Array, *, of_numbers: bool
+    rows: SortedRows, section: Integers, own: Array, shares: Array, *, of_numbers: bool
 ) -> Array:
     """Return Σ_t (S(t) − W·F(t))² of each unit, with S its weight up to the value t, and W in all.
 
@@ -431,6 +423,6 @@ def _shared_sections(rows: Sample) -> Sample:
     return rows.take(np.flatnonzero(is_shared[section]))
 
 
-def number_sections(rows: Sample) -> NDArray[np.int64]:
+def number_sections(rows: Sample) -> Integers:
     """Return a number for each row's section: its stratum and label."""
     return rows.stratum.astype(np.int64) * (int(rows.block.max()) + 1) + rows.block

@@ -18,11 +18,8 @@ from fairperm.inference.skewness import remove_skewness, skewness
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
 
 Block = TypeVar("Block", "Estimates", "Gaps")
 

@@ -16,25 +16,19 @@ from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
-from fairperm.metrics.definition import (
-    Variance,
-    WalkKind,
-    by_part,
-    is_of_totals,
-    metrics_of_totals,
-)
+from fairperm.metrics.definition import Variance, WalkKind, by_part, is_of_totals, metrics_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Codes, Integers, Places
     from fairperm.data.sample import Sample
     from fairperm.engines.sorted_rows import GroupWalk
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
-    Array = NDArray[np.float64]
     Part = Metric | RankMetric
 
 MAX_GROUPS = 254
@@ -60,16 +54,16 @@ class ManyGroupsEngine(SharedLabels):
     weights: Array | None
     variance: Variance | None
     group: NDArray[np.uint8]
-    place: NDArray[np.intp]
+    place: Places
     sizes: Array
-    block_sizes: NDArray[np.int64]
-    wanted: NDArray[np.int64]
-    stratum_starts: NDArray[np.int64]
+    block_sizes: Integers
+    wanted: Integers
+    stratum_starts: Integers
     moments: Moments
     alone: LeaveOneOut | None
     columns: Array
     labels: NDArray[np.uint8]
-    tied: NDArray[np.int64]
+    tied: Integers
     walks: Mapping[int, GroupWalk]
 
     block_size = 8  # few, as a block of many rows takes a while
@@ -78,11 +72,7 @@ class ManyGroupsEngine(SharedLabels):
 
     @classmethod
     def from_rows(
-        cls,
-        parts: tuple[Part, ...],
-        rows: Sample,
-        weights: Array | None,
-        variance: Variance | None,
+        cls, parts: tuple[Part, ...], rows: Sample, weights: Array | None, variance: Variance | None
     ) -> ManyGroupsEngine:
         """Sort the rows, and order the groups by their rows: names must not change a draw."""
         variance = Variance.DELTA if variance == Variance.WALD else variance  # the same for a rate
@@ -229,7 +219,7 @@ class ManyGroupsEngine(SharedLabels):
 
 def _sort_units(
     parts: tuple[Part, ...], rows: Sample
-) -> tuple[NDArray[np.intp], Array, NDArray[np.uint8], NDArray[np.int64]]:
+) -> tuple[Places, Array, NDArray[np.uint8], Integers]:
     """Return the order of the units, the contributions to totals, and the labels for ranks."""
     from fairperm.engines.kernels.auc import AucLayout
     from fairperm.engines.kernels.radix_sort import argsort_numbers
@@ -243,9 +233,7 @@ def _sort_units(
     return order, contributions, *layout.labels()
 
 
-def _make_walks(
-    parts: tuple[Part, ...], rows: Sample, order: NDArray[np.intp]
-) -> dict[int, GroupWalk]:
+def _make_walks(parts: tuple[Part, ...], rows: Sample, order: Places) -> dict[int, GroupWalk]:
     """Return the walks of units in this order, by the places of the parts that have one."""
     from fairperm.engines.sorted_rows import GROUP_WALKS
 
@@ -271,9 +259,7 @@ def _split_columns(
     return label, score, contributions[:, np.array(columns, np.intp)]
 
 
-def _order_groups(
-    group: NDArray[np.integer[Any]], kind: NDArray[np.intp], n_groups: int
-) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+def _order_groups(group: Codes, kind: Places, n_groups: int) -> tuple[NDArray[np.uint8], Places]:
     """Return each row's group, ordered by sizes and rows, and the places of the user's groups.
 
     ``kind`` numbers the distinct rows in order.
@@ -287,14 +273,12 @@ def _order_groups(
     return place.astype(np.uint8)[group], place
 
 
-def _number_runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
+def _number_runs(*columns: NDArray[Any]) -> Places:
     """Return for each of the sorted rows the number of its run of equal rows."""
     return run_numbers(run_starts(*columns), len(columns[0]))
 
 
-def _count_pairs(
-    row: NDArray[np.integer[Any]], group: NDArray[np.integer[Any]], n_groups: int
-) -> NDArray[np.int64]:
+def _count_pairs(row: Codes, group: Codes, n_groups: int) -> Integers:
     """Return the number of units with each number and group."""
     n_rows = int(row.max()) + 1
     flat = np.bincount(row.astype(np.intp) * n_groups + group, minlength=n_rows * n_groups)

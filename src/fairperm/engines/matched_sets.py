@@ -28,12 +28,8 @@ from fairperm.metrics.definition import Variance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Integers, Places
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 _NUMBERS_AT_ONCE = 1 << 18  # of draws and kinds: they stay in the processor's cache
 _MAX_ENUMERATED = 10_000  # exchanges of several kinds, if no more draws are asked for
@@ -58,7 +54,7 @@ class Sides:
     """
 
     totals: Array
-    stratum: NDArray[np.intp]
+    stratum: Places
     share: Array
     leaves_one_out: bool
 
@@ -91,8 +87,8 @@ class MatchedSets:
     part: Metric
     low: Array
     high: Array
-    count: Counts
-    first_high: Counts
+    count: Integers
+    first_high: Integers
     sign: int
     variance: Variance | None
     leaves_one_out: bool = False
@@ -149,7 +145,7 @@ class MatchedSets:
         sizes = blocks.split_draws(n, step)
         return join_gaps([self._gaps(self._draw(m, rng)) for m in sizes])
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Counts:
+    def _draw(self, n: int, rng: np.random.Generator) -> Integers:
         """Return how many sets of each kind have the higher side first: bits for single sets."""
         several = np.flatnonzero(self.count > 1)
         chosen = rng.integers(0, 2, (n, len(self.count)), dtype=np.bool_).astype(np.int64)
@@ -196,7 +192,7 @@ class MatchedSets:
         sizes = np.abs(np.concatenate([up[0], down[0]]))
         return sizes, np.concatenate([self.first_high, self.count - self.first_high]).astype(float)
 
-    def _gaps(self, chosen: Counts) -> Gaps:
+    def _gaps(self, chosen: Integers) -> Gaps:
         """Return the gaps of draws, given how many of each kind have the higher side first."""
         from fairperm.engines.kernels.matched_sets import sum_powers
 
@@ -485,7 +481,7 @@ class _ArrangedSides:
     """
 
     sides: Array
-    place: NDArray[np.intp]
+    place: Places
 
     @classmethod
     def of(cls, sides: Array) -> _ArrangedSides:
@@ -514,7 +510,7 @@ class _Drawing:
 
     stratum: _ArrangedSides
     arranged: Array | None
-    count: NDArray[np.intp]
+    count: Places
 
     @property
     def n_numbers(self) -> int:
@@ -531,7 +527,7 @@ class _Drawing:
         return self.arranged, np.hstack(drawn).astype(float)
 
 
-def _sort_sides(sides: Array) -> tuple[Array, NDArray[np.intp]]:
+def _sort_sides(sides: Array) -> tuple[Array, Places]:
     """Return the sides of each set, and the sets, by their values; and the place of each group."""
     inside = np.lexsort(np.moveaxis(sides, -1, 0)[::-1], axis=-1)
     ordered = np.take_along_axis(sides, inside[..., None], axis=1)
@@ -539,7 +535,7 @@ def _sort_sides(sides: Array) -> tuple[Array, NDArray[np.intp]]:
     return ordered[order], np.argsort(inside, axis=1)[order]
 
 
-def _arrange(sides: Array, place: NDArray[np.intp]) -> Array:
+def _arrange(sides: Array, place: Places) -> Array:
     """Return the contributions by draw, set, group and contribution."""
     return sides[np.arange(len(sides))[None, :, None], place]
 
@@ -563,10 +559,10 @@ def _contrasts(k: int) -> Array:
     return normed
 
 
-def _is_above(first: Array, second: Array) -> NDArray[np.bool_]:
+def _is_above(first: Array, second: Array) -> Booleans:
     """Return where the first side comes after the second, in the order of their values."""
     unlike = first != second
     at = unlike.argmax(axis=1)
     rows = np.arange(len(first))
-    above: NDArray[np.bool_] = unlike.any(axis=1) & (first[rows, at] > second[rows, at])
+    above: Booleans = unlike.any(axis=1) & (first[rows, at] > second[rows, at])
     return above

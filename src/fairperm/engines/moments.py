@@ -20,11 +20,8 @@ from fairperm.engines.estimates import Estimates, score_variance, unbiased
 from fairperm.metrics.definition import Variance, by_part
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Places
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
 
 _ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
 _SAMPLED = 1 << 14  # sorted rows that locate the rest
@@ -43,11 +40,11 @@ class Moments:
     """
 
     parts: tuple[Metric, ...]
-    base: NDArray[np.intp]
+    base: Places
     shift: Array
     centre: Array
     cubes: Array
-    moving: NDArray[np.intp]
+    moving: Places
     columns: Array
     has_thirds: bool
 
@@ -56,7 +53,7 @@ class Moments:
         cls,
         parts: tuple[Metric, ...],
         contributions: Array,
-        order: NDArray[np.intp],
+        order: Places,
         *,
         has_strata: bool,
         has_thirds: bool = False,
@@ -167,8 +164,8 @@ class Moments:
 
 
 def _find_shifts(
-    parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], Array]:
+    parts: tuple[Metric, ...], contributions: Array, order: Places
+) -> tuple[Places, Array]:
     """Return by contribution what units weigh in it, if that varies, and the median per weight.
 
     Labels and predictions are not shifted: they are small numbers.
@@ -212,11 +209,11 @@ def _used_bases(part: Metric) -> Array:
 def _centre(
     parts: tuple[Metric, ...],
     contributions: Array,
-    order: NDArray[np.intp],
+    order: Places,
     *,
     has_strata: bool,
     has_thirds: bool,
-) -> tuple[Array, Array, NDArray[np.intp], Array]:
+) -> tuple[Array, Array, Places, Array]:
     """Return the centres, the places of columns that are not all zero once centred, and these.
 
     After the contributions come counts of the rows that contribute, for contributions that are

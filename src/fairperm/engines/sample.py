@@ -7,7 +7,7 @@ rate a small table of counts is all that a test needs of the data.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from fairperm._utils.sorting import content_keys, order_by, ranks, run_numbers, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Codes, Integers, Places
     from fairperm.data.sample import Sample
-
-    Array = NDArray[np.float64]
 
 
 def order_strata(rows: Sample, weights: Array | None) -> tuple[Sample, Array | None]:
@@ -40,9 +37,7 @@ def order_blocks(rows: Sample) -> Sample:
     return replace(rows, block=np.argsort(_order_parts(rows, block, []))[block])
 
 
-def _order_parts(
-    rows: Sample, part: NDArray[np.integer[Any]], first_keys: list[Array]
-) -> NDArray[np.intp]:
+def _order_parts(rows: Sample, part: Codes, first_keys: list[Array]) -> Places:
     """Return the order of consecutive parts by given keys, then by their rows."""
     starts = run_starts(part)
     sizes = np.zeros((len(starts), rows.n_groups), np.int64)
@@ -88,9 +83,9 @@ class Cells:
         Whether the rows are weighted, or clusters.
     """
 
-    counts: NDArray[np.int64]
+    counts: Integers
     contributions: Array
-    block: NDArray[np.integer[Any]]
+    block: Codes
     weights: Array | None
     order: tuple[int, ...]
     are_sums: bool = False
@@ -113,12 +108,12 @@ class Cells:
         counts, weights, order = arrange(self.counts, self.weights)
         return replace(self, counts=np.ascontiguousarray(counts), weights=weights, order=order)
 
-    def blocks(self) -> Sequence[NDArray[np.intp]]:
+    def blocks(self) -> Sequence[Places]:
         """Return the cells of each exchangeable block."""
         return [np.flatnonzero(self.block == b) for b in np.unique(self.block)]
 
 
-def _count_cells(rows: Sample) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
+def _count_cells(rows: Sample) -> tuple[Integers, Array, Codes]:
     """Return the counts by stratum, group and cell, and each cell's contributions and block."""
     # sorted by their values: the order of the user's rows must not matter
     rows = rows.take(order_by(list(rows.columns.values())))
@@ -137,8 +132,8 @@ def _count_cells(rows: Sample) -> tuple[NDArray[np.int64], Array, NDArray[np.int
 
 
 def _arrange_many(
-    counts: NDArray[np.int64], weights: Array | None
-) -> tuple[NDArray[np.int64], Array | None, tuple[int, ...]]:
+    counts: Integers, weights: Array | None
+) -> tuple[Integers, Array | None, tuple[int, ...]]:
     """Return the counts with strata and groups ordered by their counts, and the groups' order."""
     in_any_group = np.sort(counts, axis=1).reshape(len(counts), -1)
     given = [] if weights is None else [weights]
@@ -150,8 +145,8 @@ def _arrange_many(
 
 
 def _arrange_two(
-    counts: NDArray[np.int64], weights: Array | None
-) -> tuple[NDArray[np.int64], Array | None, tuple[int, ...]]:
+    counts: Integers, weights: Array | None
+) -> tuple[Integers, Array | None, tuple[int, ...]]:
     """Return the same for two groups, whose strata depend on which group comes first.
 
     The smaller group comes first: drawing its rows is the cheaper half of every permutation.

@@ -29,14 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
     from fairperm.data.sample import Sample
     from fairperm.metrics.changes import RankChange
     from fairperm.metrics.definition import Variance
     from fairperm.metrics.ranks import RankMetric
-
-    Array = NDArray[np.float64]
-    Words = NDArray[np.uint64]
-    Units = NDArray[np.int64]
 
 
 class Walk(Protocol):
@@ -69,7 +66,7 @@ class WeightedAucWalk:
     rows: WeightedRows
 
     @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Units) -> WeightedAucWalk:
+    def of(cls, part: Any, rows: Sample, unit: Integers) -> WeightedAucWalk:
         """Find the steps through sorted rows."""
         del part
         return cls(walk_weighted_rows(rows, unit))
@@ -87,7 +84,7 @@ class AucChangeWalk:
     rows: PairedRows
 
     @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Units) -> AucChangeWalk:
+    def of(cls, part: Any, rows: Sample, unit: Integers) -> AucChangeWalk:
         """Sort the rows by either score."""
         del part
         label, old, new = rows.contributions.T
@@ -133,7 +130,7 @@ class PrecisionWalk(GroupWalk):
     rows: SortedRows
 
     @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Units) -> PrecisionWalk:
+    def of(cls, part: Any, rows: Sample, unit: Integers) -> PrecisionWalk:
         """Sort rows whose units are numbered by stratum."""
         del part
         order = order_by([rows.stratum, rows.contributions[:, 1]])
@@ -172,7 +169,7 @@ class ClassWalk(GroupWalk):
     is_weighted: bool
 
     @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Units) -> ClassWalk:
+    def of(cls, part: Any, rows: Sample, unit: Integers) -> ClassWalk:
         """Sort rows whose units are numbered by stratum."""
         return cls(ClassRows.of(rows, unit), part.is_weighted)
 
@@ -181,11 +178,11 @@ class ClassWalk(GroupWalk):
         return one_versus_rest_by_lane(words, self.rows, lanes, weighted=self.is_weighted)
 
 
-GROUP_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Units], GroupWalk]] = {
+GROUP_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Integers], GroupWalk]] = {
     WalkKind.AVERAGE_PRECISION: PrecisionWalk.of,
     WalkKind.ONE_VERSUS_REST: ClassWalk.of,
 }
-_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Units], Walk]] = {
+_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Integers], Walk]] = {
     **GROUP_WALKS,
     WalkKind.AUC: WeightedAucWalk.of,
     WalkKind.AUC_CHANGE: AucChangeWalk.of,
@@ -212,8 +209,8 @@ class SortedRowsEngine(UnitsEngine):
     walk: Walk
     contributions: Array
     weight: Array | None = None
-    row: NDArray[np.integer[Any]] | None = None
-    unit: Units | None = None
+    row: Codes | None = None
+    unit: Integers | None = None
 
     @classmethod
     def from_rows(
@@ -282,9 +279,7 @@ class SortedRowsEngine(UnitsEngine):
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value[None], variance[None], size[None])
 
-    def _resampled(
-        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
-    ) -> Estimates:
+    def _resampled(self, in_first: Booleans, n: int, rng: np.random.Generator) -> Estimates:
         value = np.full((1, n, self.layout.n_strata, 2), np.nan)
         sides = []
         for s, g, members in self.layout.members(in_first):
@@ -303,7 +298,7 @@ class SortedRowsEngine(UnitsEngine):
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
 
-    def _rows_of(self, members: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _rows_of(self, members: Places) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the rows of some units, and the unit of each."""
         if self.unit is None:
             return members if self.row is None else self.row[members], members
@@ -313,10 +308,10 @@ class SortedRowsEngine(UnitsEngine):
 
 def sort_rows(
     rows: Sample, *, label_first: bool = False
-) -> tuple[Sample, Units, Sample, list[Array]]:
+) -> tuple[Sample, Integers, Sample, list[Array]]:
     """Return the rows by score inside strata, their units, a row of each unit, and its keys.
 
-    Units are ordered by their rows, not by their names. Rows of two scores have the label first.
+    Integers are ordered by their rows, not by their names. Rows of two scores have the label first.
     """
     rows = rows.expand()
     columns = rows.contributions.T[:: 1 if label_first else -1]
@@ -331,7 +326,7 @@ def sort_rows(
     return rows, unit, units, keys
 
 
-def walk_weighted_rows(rows: Sample, unit: Units, score: int = 1) -> WeightedRows:
+def walk_weighted_rows(rows: Sample, unit: Integers, score: int = 1) -> WeightedRows:
     """Return the walk up one of the scores of rows that are sorted by it."""
     return WeightedRows.build(
         rows.contributions[:, score],

@@ -10,25 +10,17 @@ import numpy as np
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.radix_sort import argsort_numbers
-from fairperm.engines.kernels.totals import (
-    resampled_totals,
-    squared_influences,
-    subset_totals,
-)
+from fairperm.engines.kernels.totals import resampled_totals, squared_influences, subset_totals
 from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.units import Layout, UnitsEngine, order_ties
 from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Integers, Words
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
-
 
 _ROWS_AT_ONCE = 1 << 18  # of bootstrap samples: no more stay in the cache
 
@@ -44,7 +36,7 @@ class TotalsEngine(UnitsEngine):
     alone: LeaveOneOut | None
     whole: Array
     is_wide: bool
-    stratum_starts: NDArray[np.int64]
+    stratum_starts: Integers
 
     @classmethod
     def from_rows(
@@ -89,7 +81,7 @@ class TotalsEngine(UnitsEngine):
             stratum_starts=starts,
         )
 
-    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
+    def _of_words(self, words: Words, lanes: int) -> Estimates:
         del lanes  # all are computed at once
         totals, sizes = self._totals(words), self.layout.sizes
         if self.alone is None or self.variance != Variance.DELTA:
@@ -97,7 +89,7 @@ class TotalsEngine(UnitsEngine):
         estimates = self.moments.estimates(totals, sizes, None)
         return replace(estimates, variance=self._leave_one_out(self.alone, words, totals))
 
-    def _leave_one_out(self, alone: LeaveOneOut, words: NDArray[np.uint64], totals: Array) -> Array:
+    def _leave_one_out(self, alone: LeaveOneOut, words: Words, totals: Array) -> Array:
         """Return the variances of every part from the influences of single units."""
         sizes, starts = self.layout.sizes, self.stratum_starts
         first = subset_totals(words, alone.counted, starts)
@@ -121,13 +113,13 @@ class TotalsEngine(UnitsEngine):
                 found.append(alone.variance(part, squares, totals, sizes))
         return np.stack(found)
 
-    def _totals(self, words: NDArray[np.uint64]) -> Array:
+    def _totals(self, words: Words) -> Array:
         """Return totals by draw, stratum, group and column."""
         first = self._totals_of(words)
         second = self._totals_of(~words) if self.is_wide else self.whole - first
         return np.stack([first, second], axis=-2)
 
-    def _totals_of(self, words: NDArray[np.uint64]) -> Array:
+    def _totals_of(self, words: Words) -> Array:
         """Return totals of the units in the words' subsets; columns of zeros cost nothing."""
         wanted = self.moments.n_wanted(None if self.alone else self.variance)
         totals = np.zeros((LANES, *self.whole.shape))
@@ -136,9 +128,7 @@ class TotalsEngine(UnitsEngine):
         )
         return totals
 
-    def _resampled(
-        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
-    ) -> Estimates:
+    def _resampled(self, in_first: Booleans, n: int, rng: np.random.Generator) -> Estimates:
         totals = np.zeros((n, self.layout.n_strata, 2, 2 * self.moments.width))
         wanted = self.moments.n_wanted(None)
         for s, g, members in self.layout.members(in_first):

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
-
-    Array = NDArray[np.float64]
 
 _FEW_BLOCKS = 64
 
@@ -43,22 +42,17 @@ class Layout:
     groups in each stratum are the same in every permutation.
     """
 
-    in_first: NDArray[np.bool_]
-    stratum: NDArray[np.integer[Any]]
+    in_first: Booleans
+    stratum: Codes
     n_strata: int
-    block_sizes: NDArray[np.int64]
-    wanted: NDArray[np.int64]
+    block_sizes: Integers
+    wanted: Integers
     sizes: Array
     order: tuple[int, ...]
 
     @classmethod
     def of(
-        cls,
-        group: NDArray[np.integer[Any]],
-        stratum: NDArray[np.integer[Any]],
-        block: NDArray[np.integer[Any]],
-        n_strata: int,
-        values: Callable[[], Array],
+        cls, group: Codes, stratum: Codes, block: Codes, n_strata: int, values: Callable[[], Array]
     ) -> Layout:
         """Lay out units that are sorted by stratum, block and their values."""
         swapped = _should_swap(group, values)
@@ -74,12 +68,12 @@ class Layout:
             order=(1, 0) if swapped else (0, 1),
         )
 
-    def subsets(self, rng: np.random.Generator) -> NDArray[np.uint64]:
+    def subsets(self, rng: np.random.Generator) -> Words:
         """Return 64 random choices of the first group, as bits of a word for each unit."""
         state = rng.integers(2**64, size=STATE_WORDS, dtype=np.uint64)
         return random_subsets(self.block_sizes, self.wanted, state)
 
-    def members(self, in_first: NDArray[np.bool_]) -> Iterator[tuple[int, int, NDArray[np.intp]]]:
+    def members(self, in_first: Booleans) -> Iterator[tuple[int, int, Places]]:
         """Yield the units of every stratum and group."""
         order = np.lexsort([~in_first, self.stratum])
         sizes = _sizes(in_first, self.stratum, self.n_strata).ravel()
@@ -87,9 +81,7 @@ class Layout:
             yield i // 2, i % 2, members
 
 
-def order_ties(
-    order: NDArray[np.intp], group: NDArray[np.integer[Any]], columns: Sequence[NDArray[Any]]
-) -> NDArray[np.intp]:
+def order_ties(order: Places, group: Codes, columns: Sequence[NDArray[Any]]) -> Places:
     """Return an order by these columns in which equal rows of the first group come first.
 
     Sums of fractions are then rounded the same way, whatever the order of the user's rows.
@@ -110,7 +102,7 @@ def resample_units(n_units: int, rng: np.random.Generator) -> Array:
     return np.bincount(drawn, minlength=n_units).astype(float)
 
 
-def _count_by_block(in_first: NDArray[np.bool_], starts: NDArray[np.intp]) -> NDArray[np.int64]:
+def _count_by_block(in_first: Booleans, starts: Places) -> Integers:
     """Return how many units of each block are in the first group."""
     if len(starts) <= _FEW_BLOCKS:  # without a copy as integers: there may be millions of units
         blocks = np.split(in_first, starts[1:])
@@ -118,9 +110,7 @@ def _count_by_block(in_first: NDArray[np.bool_], starts: NDArray[np.intp]) -> ND
     return np.add.reduceat(in_first, starts, dtype=np.int64)
 
 
-def _sizes(
-    in_first: NDArray[np.bool_], stratum: NDArray[np.integer[Any]], n_strata: int
-) -> NDArray[np.intp]:
+def _sizes(in_first: Booleans, stratum: Codes, n_strata: int) -> Places:
     """Return the number of units by stratum and group."""
     if n_strata == 1:
         n_first = np.count_nonzero(in_first)
@@ -130,7 +120,7 @@ def _sizes(
     return np.stack([first, whole - first], axis=1)
 
 
-def _should_swap(group: NDArray[np.integer[Any]], values: Callable[[], Array]) -> bool:
+def _should_swap(group: Codes, values: Callable[[], Array]) -> bool:
     """Whether the user's second group is smaller or, if of equal size, has smaller values.
 
     Names do not matter: swapping the groups changes no draw.
@@ -180,12 +170,12 @@ class UnitsEngine(SharedLabels):
             return None
         return np.stack([self.layout.block_sizes, self.layout.wanted]).tobytes()
 
-    def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+    def random_labels(self, n: int, rng: np.random.Generator) -> Words:
         """Return 64 random choices of the first group, as bits of a word for each unit."""
         del n  # at most 64
         return self.layout.subsets(rng)
 
-    def of_labels(self, labels: NDArray[np.uint64], n: int, rng: np.random.Generator) -> Estimates:
+    def of_labels(self, labels: Words, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` choices of the first group."""
         every = self._of_words(labels, n)
         estimates = every.each(lambda array: array[:, :n])
@@ -208,19 +198,17 @@ class UnitsEngine(SharedLabels):
         return None
 
     @abstractmethod
-    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
+    def _of_words(self, words: Words, lanes: int) -> Estimates:
         """Return the estimates of 64 choices of the first group, or at least of ``lanes``."""
 
     @abstractmethod
-    def _resampled(
-        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
-    ) -> Estimates:
+    def _resampled(self, in_first: Booleans, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples of one choice of the first group."""
 
 
 def order_units(
-    rows: Sample, weight: Array, cluster: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
+    rows: Sample, weight: Array, cluster: Codes
+) -> tuple[Integers, Places, list[Array]]:
     """Return each row's unit, each unit's first row, and the keys that order the units.
 
     Units are ordered by stratum, block, the ranks of their rows, and group: names of units and the

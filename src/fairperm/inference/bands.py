@@ -13,20 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.inference.multiplicity import order_tails, scale_tails
-from fairperm.inference.null import (
-    MANY_UNDEFINED,
-    normal_pvalue,
-    normal_quantile,
-    tie_tolerance,
-)
+from fairperm.inference.null import MANY_UNDEFINED, normal_pvalue, normal_quantile, tie_tolerance
 from fairperm.inference.skewness import restore_skewness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Booleans
 
 _ROUNDING = 1e-9  # of a number of draws
 _AT_ONCE = 1 << 17  # statistics that are compared together: as many as a cache holds
@@ -62,7 +55,7 @@ class Bands:
     adjusted_pvalue: Array
     band: tuple[Array, Array]
     joint_band: tuple[Array, Array]
-    joint: NDArray[np.bool_]
+    joint: Booleans
     global_pvalue: float
     tails: Mapping[str, _Tail]
     error: Array
@@ -98,7 +91,7 @@ class _Tail:
     critical: Array
     largest: Array
 
-    def slack(self, joint: NDArray[np.bool_]) -> float:
+    def slack(self, joint: Booleans) -> float:
         """Return by how much scaled ties may differ."""
         return float((self.tolerance / self.scale)[joint].max(initial=0.0))
 
@@ -176,7 +169,7 @@ def join_bands(every: Sequence[Bands], alpha: float) -> list[tuple[Array, tuple[
 
 
 def _join(
-    joint: Sequence[NDArray[np.bool_]],
+    joint: Sequence[Booleans],
     tails: Sequence[Mapping[str, _Tail]],
     error: Sequence[Array],
     skewness: Sequence[Array],
@@ -206,7 +199,7 @@ def _make_tail(
     outwards: np.ufunc,
     statistic: Array,
     tolerance: Array,
-    joint: NDArray[np.bool_],
+    joint: Booleans,
     alpha: float,
     floor: str | None,
 ) -> _Tail:
@@ -277,7 +270,7 @@ def _critical(ascending: Array, alpha: float) -> Array:
 
 
 def _band(
-    shown: NDArray[np.bool_], critical: Mapping[str, Array], error: Array, skewness: Array
+    shown: Booleans, critical: Mapping[str, Array], error: Array, skewness: Array
 ) -> tuple[Array, Array]:
     """Return the band around zero: the sides' critical values, which get their skewness back."""
     everywhere = critical.get("both", np.full_like(error, math.inf))

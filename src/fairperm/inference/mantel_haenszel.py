@@ -22,9 +22,7 @@ import numpy as np
 from fairperm.inference.errors_by_gap import ErrorsByGap
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ import numpy as np
 from fairperm.inference.null import TIE, snap_pvalue
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 _SCALING_LEVEL = 0.975  # of the quantile that a tail is divided by
 _ROUNDING = 1e-9  # of a number of draws

@@ -20,10 +20,7 @@ from fairperm._utils.checks import DIRECTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-
+    from fairperm._utils.arrays import Array, Booleans
 
 TIE = 1e-13  # relative rounding error of a gap or a statistic, with room
 MANY_UNDEFINED = 0.01  # share of the draws
@@ -42,11 +39,11 @@ class Null:
     stopped_early: bool = False
 
     @property
-    def undefined(self) -> NDArray[np.bool_]:
+    def undefined(self) -> Booleans:
         """Whether the statistic is undefined, for each draw."""
         return np.isnan(self.statistic)
 
-    def share(self, chosen: NDArray[np.bool_]) -> float:
+    def share(self, chosen: Booleans) -> float:
         """Return the probability of the chosen draws."""
         if self.log_probability is None or np.ptp(self.log_probability) == 0:
             return float(chosen.mean())  # all are equally likely: no sum to round
@@ -118,9 +115,7 @@ def drop_rounding(gap: Array, size: Array | float) -> Array:
     return np.where(np.abs(gap) <= TIE * size, 0.0, gap)
 
 
-def find_extreme(
-    statistic: Array, observed: float, alternative: str, tolerance: float
-) -> NDArray[np.bool_]:
+def find_extreme(statistic: Array, observed: float, alternative: str, tolerance: float) -> Booleans:
     """Return which draws are at least as extreme as the observed statistic.
 
     "symmetric" compares sizes, "greater" and "less" compare on one side. Undefined draws count as
@@ -161,15 +156,15 @@ def find_tail(
     observed: float,
     alternative: str,
     tolerance: float,
-    share: Callable[[NDArray[np.bool_]], float],
-) -> NDArray[np.bool_]:
+    share: Callable[[Booleans], float],
+) -> Booleans:
     """Return which draws the p-value counts: of a two-sided one, those of the smaller tail."""
     return min(list_tails(statistic, observed, alternative, tolerance), key=share)
 
 
 def list_tails(
     statistic: Array, observed: float, alternative: str, tolerance: float
-) -> list[NDArray[np.bool_]]:
+) -> list[Booleans]:
     """Return which draws are extreme, in each tail that the alternative has."""
     sides = DIRECTIONS if alternative == "two-sided" else (alternative,)
     return [find_extreme(statistic, observed, side, tolerance) for side in sides]
@@ -184,16 +179,14 @@ def snap_pvalue(p: float) -> float:
     return decimal if abs(p - decimal) <= TIE * p else p
 
 
-def _count(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
+def _count(null: Null, is_extreme: Booleans, confidence_level: float) -> PValue:
     if null.log_probability is not None:
         # below the smallest float a p-value is still not zero
         exact = min(1.0, max(snap_pvalue(null.share(is_extreme)), sys.float_info.min))
         return PValue(exact, (exact, exact), (exact, exact))
     b, n = int(is_extreme.sum()), len(is_extreme)
     return PValue(
-        (b + 1) / (n + 1),
-        clopper_pearson(b, n, confidence_level),
-        wilson(b, n, confidence_level),
+        (b + 1) / (n + 1), clopper_pearson(b, n, confidence_level), wilson(b, n, confidence_level)
     )
 
 

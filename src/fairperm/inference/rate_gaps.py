@@ -29,10 +29,7 @@ from fairperm.inference.unconditional import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
+    from fairperm._utils.arrays import Array, Booleans, Integers
 
 _MAX_FEWER_COUNTS = 64  # plausible ones of a sample: beyond, critical values at zero are as good
 _MAX_SUMMED_COUNTS = 256  # of a sample at all gaps: beyond, the other has normal tails
@@ -148,7 +145,7 @@ class _Search:
         left = self.room * np.exp(self.speed * steps)
         return np.asarray(1 - left if self.direction > 0 else left)
 
-    def follow(self, is_inside: NDArray[np.bool_]) -> None:
+    def follow(self, is_inside: Booleans) -> None:
         """Choose the next steps, beyond the outermost that is not rejected."""
         steps = self.steps
         last = int(np.flatnonzero(is_inside)[-1]) if is_inside.any() else -1
@@ -185,10 +182,7 @@ def _probabilities(
     few, many = order
     ranges = [(float(rates[k].min()), float(rates[k].max())) for k in order]
     counts = PlausibleCounts.of(
-        (sizes[few], sizes[many]),
-        (ranges[0], ranges[1]),
-        math.log(alpha),
-        _MAX_SUMMED_COUNTS,
+        (sizes[few], sizes[many]), (ranges[0], ranges[1]), math.log(alpha), _MAX_SUMMED_COUNTS
     )
     if counts is None:
         return None
@@ -199,7 +193,7 @@ def _probabilities(
     contours = _Contours(sizes, lines.rates(_between(window, _CONTOUR_PLACES)), distances)
     # between two angles it is off by at most half of the squared step, if its curvature is below 4
     tolerance = ((window[:, 1:] - window[:, :1]) / (len(_CONTOUR_PLACES) - 1)) ** 2 / 2
-    limits: dict[bool, Counts] = {}
+    limits: dict[bool, Integers] = {}
     for side in sides:
         # tables above a line have many successes in the first sample, and few in the second
         has_many = (side > 0) == (many == 0)
@@ -259,7 +253,7 @@ class _Contours:
 
 def _limits(
     counts: PlausibleCounts, few: Array, many: Array, tolerance: Array, *, has_many: bool
-) -> Counts:
+) -> Integers:
     """Return where the tables of a region begin, for each line and count of the first sample.
 
     They have so many successes or more in the second; if not ``has_many``, so many or less. Outside

@@ -16,9 +16,7 @@ import numpy as np
 from fairperm.inference.null import list_tails
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 MIN_EXTREME_DRAWS = 20  # draws at least as extreme as the sample
 MAX_DRAWS = 9_999  # draws of a test

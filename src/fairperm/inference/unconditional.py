@@ -31,10 +31,8 @@ from fairperm.inference.null import (
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import NDArray
+    from fairperm._utils.arrays import Array, Integers
 
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
     Interval = tuple[float, float]
 
 SHARE = 1e-3  # of the p-value: the probability that the interval misses the rate
@@ -313,8 +311,8 @@ class Region:
     and those from ``above`` on. If they have rows, each is for as many successive rates.
     """
 
-    below: Counts | None
-    above: Counts | None
+    below: Integers | None
+    above: Integers | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +325,8 @@ class PlausibleCounts:
     """
 
     sizes: tuple[int, int]
-    first: Counts
-    second: Counts | None
+    first: Integers
+    second: Integers | None
     range_of_second: tuple[int, int]
     terms: Array
 
@@ -429,7 +427,7 @@ class _Tails(Protocol):
 class _SummedTails:
     """The first sample's probabilities, and the second's summed from both ends, by rate."""
 
-    def __init__(self, first: Array, counts: Counts, second: Array) -> None:
+    def __init__(self, first: Array, counts: Integers, second: Array) -> None:
         self.first = first
         self.start, self.n = int(counts[0]), len(counts)
         sums = np.zeros((2, len(second), self.n + 1))
@@ -449,7 +447,7 @@ class _SummedTails:
         return np.asarray(sum(np.einsum("ij,ij->i", self.first, part) for part in parts))
 
 
-def _take(sums: Array, place: Counts) -> Array:
+def _take(sums: Array, place: Integers) -> Array:
     """Return the sums at places that all rows share, or at those of as many rows for each."""
     if place.ndim == 1:
         return sums.take(place, axis=1)
@@ -478,7 +476,7 @@ class _NormalTails:
         spread = np.sqrt(np.maximum(variance, _MIN_NORMAL_VARIANCE))
         skewness = (1 - 2 * rates) / spread
 
-        def add_tail(sign: int, counts: Counts) -> None:
+        def add_tail(sign: int, counts: Integers) -> None:
             """Add the probability of these counts (or those from them on, if the sign is 1)."""
             outwards = (sign * (counts - n * rates) - 0.5) / spread
             density = np.exp(-(outwards**2) / 2) / math.sqrt(2 * math.pi)
@@ -500,7 +498,7 @@ class _NormalTails:
             add_tail(1, self._by_rate(region.above))
         return np.asarray(np.einsum("ij,ij->i", self.first, tails))
 
-    def _by_rate(self, limits: Counts) -> Counts:
+    def _by_rate(self, limits: Integers) -> Integers:
         """Return limits that all rates share, or a row for each if there is one for several."""
         n_each = len(self.first) // len(limits)
         return limits if limits.ndim == 1 else limits.repeat(n_each, axis=0)
@@ -594,7 +592,7 @@ def log_outcomes(rates: Array) -> Array:
     return np.log(np.maximum([rates, 1 - rates], _LEAST))
 
 
-def log_binomials(n: int, counts: Counts, logs: Array) -> Array:
+def log_binomials(n: int, counts: Integers, logs: Array) -> Array:
     """Return the log-probabilities of counts of n trials, a row for each rate.
 
     The counts are the same for all rates, or a row for each.

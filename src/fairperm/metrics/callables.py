@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 _SCORES = {"y_score", "y_scores", "y_prob", "y_proba", "probas_pred", "score", "scores"}
 

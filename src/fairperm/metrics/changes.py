@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Integers, Places
     from fairperm.metrics.definition import GroupedColumns
 
-    Array = NDArray[np.float64]
     Columns = Mapping[str, NDArray[Any]]
 
 _MEANS = ("numerator", "total")  # first contributions of metrics that are a mean of them
@@ -182,7 +182,7 @@ class Change(Metric):
                 found[f"{name}{suffix}"] = base
         return found
 
-    def base_of_contributions(self) -> NDArray[np.intp]:
+    def base_of_contributions(self) -> Places:
         """Return the place of each contribution's base: the models' denominators are apart."""
         single = self.single.base_of_contributions()
         if self.places is None:
@@ -316,9 +316,7 @@ class FunctionChange(CallableMetric):
         return self.sign * (of_new + self.old * of_old)
 
 
-def is_swapped_first(
-    here: Sequence[Array], there: Sequence[Array], count: NDArray[np.int64]
-) -> bool:
+def is_swapped_first(here: Sequence[Array], there: Sequence[Array], count: Integers) -> bool:
     """Whether the rows with swapped models come before the rows, in the order of their values.
 
     Whichever comes first is drawn: swapping the models then changes no draw. Rows have several
@@ -336,7 +334,7 @@ def is_swapped_first(
     return False
 
 
-def _count_equal(matrix: Array, count: NDArray[np.int64]) -> Array:
+def _count_equal(matrix: Array, count: Integers) -> Array:
     """Return the distinct rows in the order of their values, each with its count."""
     order = order_by([*matrix.T])
     starts = run_starts(*matrix[order].T)

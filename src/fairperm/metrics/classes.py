@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans
     from fairperm.metrics.definition import Function, GroupedColumns
 
-    Array = NDArray[np.float64]
     Columns = Mapping[str, NDArray[Any]]
 
 _AMONG_CLASS = {  # what the rows that a binary metric rests on are called, by their binary names
@@ -33,7 +33,6 @@ _AMONG_CLASS = {  # what the rows that a binary metric rests on are called, by t
     "predicted negatives": "rows predicted as classes other than {}",
     "rows that are positive or predicted positive": "rows of class {} or predicted as such",
 }
-
 
 CLASSES = Metric(
     name="classes",
@@ -46,11 +45,7 @@ CLASSES = Metric(
 
 
 def label_rate(
-    name: str,
-    meaning: str,
-    counts: Function,
-    denominator: Function = lambda: 1.0,
-    **options: Any,
+    name: str, meaning: str, counts: Function, denominator: Function = lambda: 1.0, **options: Any
 ) -> Metric:
     """Define a rate by what of the labels it counts, and among which rows."""
     return Metric(
@@ -313,7 +308,7 @@ def name_of_class(word: str, label: Hashable) -> str:
     return f"{word}[{label}]"
 
 
-def are_of_class(column: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
+def are_of_class(column: NDArray[Any], label: Hashable) -> Booleans:
     """Return which rows have the label, or else the label of this name.
 
     They are compared one by one: NumPy would take a tuple for an array.

@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairperm.metrics.classes import label_rate
-from fairperm.metrics.definition import (
-    function_of,
-    rate,
-    table_metric,
-)
+from fairperm.metrics.definition import function_of, rate, table_metric
 
 
 def f1_of_jaccard(jaccard: Any) -> Any:
@@ -46,12 +42,7 @@ _RATES = (
             *("demographic_parity", "demographic_parity_difference"),
         ),
     ),
-    rate(
-        "base_rate",
-        "share of rows that are positive",
-        count="fn tp",
-        aliases=("prevalence",),
-    ),
+    rate("base_rate", "share of rows that are positive", count="fn tp", aliases=("prevalence",)),
     rate(
         "true_positive_rate",
         "share of positives predicted positive",

@@ -69,13 +69,7 @@ def register_metric(
         raise InputError("name", "a name that no metric has yet", word)
     _check_contributions(contributions, read_as)
     _check_value(value, len(contributions))
-    metric = mean_function(
-        word,
-        contributions,
-        value,
-        kind=read_as,
-        meaning=meaning or name,
-    )
+    metric = mean_function(word, contributions, value, kind=read_as, meaning=meaning or name)
     _BY_NAME[metric.name] = metric
     return metric
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import TypeIs
 
+    from fairperm._utils.arrays import Array, Codes, Places
     from fairperm.metrics.ranks import RankMetric
 
-    Array = NDArray[np.float64]
     Columns = Mapping[str, NDArray[Any]]
 
 Function = Callable[..., Any]
@@ -178,9 +178,7 @@ class Scheme(StrEnum):
             hint = "Different base rates alone would make the groups differ in it."
             raise InputError("scheme", f"{others} for {metric.name}", self, hint)
 
-    def block(
-        self, metric: AnyMetric, columns: Mapping[str, NDArray[Any]]
-    ) -> NDArray[np.integer[Any]]:
+    def block(self, metric: AnyMetric, columns: Mapping[str, NDArray[Any]]) -> Codes:
         """Return the block of each row, within which its label may be exchanged."""
         if self == Scheme.WITHIN_LABEL:
             label = metric.exchanged_label(columns)
@@ -590,7 +588,7 @@ class Metric(AnyMetric):
         return self.influences_at(totals, n, contributions)
 
     def influences_at(
-        self, totals: Array, n: Array, contributions: Array, cell: NDArray[np.intp] | None = None
+        self, totals: Array, n: Array, contributions: Array, cell: Places | None = None
     ) -> Array:
         """Return the influence of rows on the value of the totals of ``n`` rows; see ``gradient``.
 
@@ -650,7 +648,7 @@ class Metric(AnyMetric):
             one: np.array([float(name == one) for name in names]) for one in counted or ["rows"]
         }
 
-    def base_of_contributions(self) -> NDArray[np.intp]:
+    def base_of_contributions(self) -> Places:
         """Return the place of each contribution's base among the bases.
 
         The value is unchanged by a common factor of the contributions that belong to one base.

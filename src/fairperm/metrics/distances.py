@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array
     from fairperm.metrics.definition import Function
-
-    Array = NDArray[np.float64]
 
 _MAX_CATEGORIES = 100  # distinct numbers that are taken as categories, or as labels
 

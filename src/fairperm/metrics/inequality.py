@@ -15,10 +15,8 @@ from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics.definition import Kind, Metric
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.metrics.definition import Function
-
 
 _ROUNDING = 1e-14  # of squares: what is left of equal benefits
 _NO_INEQUALITY = 1e-13  # an index below it is what rounding leaves of equal benefits
@@ -134,25 +132,25 @@ def _composed(outer: Function, inner: Function) -> Function:
     return composed
 
 
-def _x_log_x(b: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+def _x_log_x(b: Array, unit: float) -> Array:
     _check(b, "not negative", (b < 0).any())
     share = b / unit
     return np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0)
 
 
-def _log(b: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+def _log(b: Array, unit: float) -> Array:
     _check(b, "above 0", (b <= 0).any())
     return np.log(b / unit)
 
 
-def _power(exponent: float, b: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+def _power(exponent: float, b: Array, unit: float) -> Array:
     if exponent < 0:
         _check(b, "above 0", (b <= 0).any())
     _check(b, "not negative", (b < 0).any())
     return np.asarray((b / unit) ** exponent)
 
 
-def _check(b: NDArray[np.float64], rule: str, broken: bool | np.bool_) -> None:
+def _check(b: Array, rule: str, broken: bool | np.bool_) -> None:
     if broken:
         hint = "Choose another index, or another benefit."
         raise InputError("metric", f"of benefits that are {rule}", float(b.min()), hint)

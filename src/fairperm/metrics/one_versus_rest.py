@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans
     from fairperm.metrics.definition import GroupedColumns
-
-    Array = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors
 _ONE_CLASS_HINT = (
@@ -254,7 +253,7 @@ class ClassCurve(AreaUnderCurve):
         is_of = self.exchanged_label(columns)
         return np.column_stack([is_of, columns[self.column]]).astype(np.float64)
 
-    def exchanged_label(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def exchanged_label(self, columns: Mapping[str, NDArray[Any]]) -> Booleans:
         """Return whether each row is of the class: rows of all other classes are exchanged."""
         return are_of_class(columns["y_true"], self.label)
 

@@ -19,9 +19,7 @@ from fairperm.metrics.definition import AnyMetric, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Codes, Integers, Places
 
 _ROUNDING = 1e-12  # of a value, and of a sum relative to that of both groups
 _MAX_RELEVANT = 1e100
@@ -35,16 +33,16 @@ class RankedLists:
     ``run`` numbers the runs of items with equal scores, which share what they get.
     """
 
-    query: NDArray[np.integer[Any]]
+    query: Codes
     position: Array
     relevance: Array
-    run: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    run: Places
+    starts: Places
 
     @classmethod
     def sort(
-        cls, query: NDArray[np.integer[Any]], score: Array, relevance: Array, *, is_rank: bool
-    ) -> tuple[RankedLists, NDArray[np.intp]]:
+        cls, query: Codes, score: Array, relevance: Array, *, is_rank: bool
+    ) -> tuple[RankedLists, Places]:
         """Return the lists, and the order of the given items in them; a rank is a position."""
         descending = score if is_rank else -score
         # tied items in one order: a sum over them may not depend on the user's
@@ -57,7 +55,7 @@ class RankedLists:
         return cls(query, placed, relevance[order], run, starts), order
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """The number of items of each query."""
         return np.diff(np.append(self.starts, len(self.query)))
 
@@ -77,7 +75,7 @@ class RankedLists:
         mean = np.bincount(self.run, values) / np.bincount(self.run)
         return mean[self.run]
 
-    def find_ties(self) -> NDArray[np.intp]:
+    def find_ties(self) -> Places:
         """Return the items whose score the next one has too."""
         return np.flatnonzero(self.run[1:] == self.run[:-1])
 
@@ -97,8 +95,8 @@ class ListSums:
 
     sums: Array
     totals: Array
-    n: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    n: Integers
+    sizes: Integers
 
     def mean(self) -> tuple[Array, Array]:
         """Return the mean over lists of the group's mean, and the influence of each list."""

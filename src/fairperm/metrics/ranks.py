@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Places
+
     Number = TypeVar("Number", float, Array)
 
 _ROUNDING = 1e-12  # smaller differences between components and the AUC are rounding errors
@@ -258,9 +259,9 @@ class Components:
 class SortedCells:
     """Cells (label, score) by ascending score."""
 
-    order: NDArray[np.intp]
+    order: Places
     label: Array
-    starts: NDArray[np.intp]
+    starts: Places
 
     @classmethod
     def of(cls, cells: Array) -> SortedCells:

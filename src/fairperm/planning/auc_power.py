@@ -22,11 +22,8 @@ from fairperm.planning.searches import find_root
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.planning.designs import Level, Power
-
-    Array = NDArray[np.float64]
 
 _WIDTH = 0.05  # of a cell of scores, in standard deviations
 _FAR = 8.0  # deviations beyond which there are no scores

@@ -34,12 +34,9 @@ from fairperm.planning.simulated_share import SimulatedShare
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.data.arguments import Column, Seed
     from fairperm.data.sample import Sample
-
-    Array = NDArray[np.float64]
 
 __all__ = ["Calibration", "calibrate"]
 

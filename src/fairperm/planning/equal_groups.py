@@ -24,13 +24,9 @@ from fairperm.planning.populations import select_units
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Places
     from fairperm.data.sample import Sample
     from fairperm.planning.influence import Functional, Parts
-
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 _MIXED_IN = (0.0, 0.05, 0.5)  # shares of the other group's rows, tried in this order
 _PACES = ((1, 0.0), (20, 0.5))  # at once; or slowly, if directions turn too much for that
@@ -111,7 +107,7 @@ def _choose_targets(
 def _reweight(
     own: Array,
     other: Array,
-    label: Codes,
+    label: Places,
     functionals: Sequence[Functional],
     targets: Sequence[float],
 ) -> Array:
@@ -130,15 +126,15 @@ def _reweight(
     raise UnreachableError("no weights of units give a group its value")
 
 
-def _mix_groups(own: Array, other: Array, label: Codes, share: float) -> Array:
+def _mix_groups(own: Array, other: Array, label: Places, share: float) -> Array:
     """Return chances with this share of the other group, and the same sum for each label."""
     mine, its = (_BaseDistribution(own, label).sums(one) for one in (own, other))
     return np.where(its > 0, (1 - share) * own + share * other * _divide(mine, its), own)
 
 
 def _find_relevant_rows(
-    chance: Array, label: Codes, functionals: Sequence[Functional]
-) -> NDArray[np.bool_]:
+    chance: Array, label: Places, functionals: Sequence[Functional]
+) -> Booleans:
     """Return which units have a label within which some functional depends on their chances."""
     base = _BaseDistribution(chance, label)
     directions = [np.abs(base.direction(functional, chance)) for functional in functionals]
@@ -150,7 +146,7 @@ class _BaseDistribution:
     """Chances of units to be changed as little as possible, with a fixed sum for each label."""
 
     chance: Array
-    label: Codes
+    label: Places
 
     def tilt(
         self, functionals: Sequence[Functional], targets: Sequence[float], pace: tuple[int, float]

@@ -14,14 +14,11 @@ from fairperm.planning.populations import count_rows_per_unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Integers, Places
     from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
     Parts = Sequence[Metric | RankMetric]
 
 _SHARE = mean_metric("label_share", "share of rows that have a label", lambda y_true: y_true)
@@ -38,8 +35,8 @@ class Functional:
     part: Metric | RankMetric
     contributions: Array
     weight: Array | None
-    cluster: Codes | None
-    count: NDArray[np.int64]
+    cluster: Places | None
+    count: Integers
 
     @classmethod
     def of(

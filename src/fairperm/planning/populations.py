@@ -7,7 +7,7 @@ sorted by their contents alone: one seed draws one sample, in any row order.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +16,8 @@ from fairperm._utils.sorting import order_by, run_numbers, run_starts
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Codes, Integers, Places
     from fairperm.data.sample import Sample
-
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 
 def sort_units(table: Sample, groups: tuple[Hashable, Hashable]) -> Sample:
@@ -38,7 +34,7 @@ def sort_units(table: Sample, groups: tuple[Hashable, Hashable]) -> Sample:
     return _merge_equal_clusters(found, found.cluster, kind)
 
 
-def _merge_equal_clusters(table: Sample, cluster: NDArray[np.integer[Any]], kind: Codes) -> Sample:
+def _merge_equal_clusters(table: Sample, cluster: Codes, kind: Places) -> Sample:
     """Return one cluster for all with the same content, sorted by it; ``alike`` counts them."""
     order = order_by([cluster, kind])
     starts = run_starts(cluster[order], kind[order])
@@ -61,7 +57,7 @@ def _merge_equal_clusters(table: Sample, cluster: NDArray[np.integer[Any]], kind
     )
 
 
-def count_rows_per_unit(table: Sample) -> NDArray[np.int64]:
+def count_rows_per_unit(table: Sample) -> Integers:
     """Return the count of each row in one cluster; without clusters, in all."""
     return table.count if table.alike is None else table.count // table.alike
 
@@ -103,7 +99,7 @@ class Population:
         )
 
 
-def _expand_clusters(starts: Codes, n_rows: int, chosen: Codes) -> tuple[Codes, Codes]:
+def _expand_clusters(starts: Places, n_rows: int, chosen: Places) -> tuple[Places, Places]:
     """Return the rows of the chosen clusters, and each row's place among the chosen."""
     sizes = np.diff(np.append(starts, n_rows))[chosen]
     number = np.repeat(np.arange(len(chosen)), sizes)

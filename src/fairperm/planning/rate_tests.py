@@ -20,13 +20,8 @@ from fairperm.inference.unconditional import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Integers
     from fairperm.planning.designs import Level
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Booleans = NDArray[np.bool_]
 
 _NEGLIGIBLE = 1e-7  # probability of tails, relative to alpha
 _ROUNDING = 1e-9  # of a p-value that equals alpha up to rounding, and is rejected

@@ -22,13 +22,10 @@ from fairperm.planning.populations import Population, select_units, sort_units
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Integers
     from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-
-    Array = NDArray[np.float64]
 
 T = TypeVar("T")
 
@@ -176,7 +173,7 @@ def _count_rejections(
     n_resamples: int,
     n: int,
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw n samples of each population; count rejections, and samples without a test."""
     counts = np.zeros((len(populations), 2), np.int64)
     for _ in range(n):

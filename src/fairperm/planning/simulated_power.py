@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm._utils.formatting import (
-    format_count,
-    format_interval,
-    format_level,
-    format_number,
-)
+from fairperm._utils.formatting import format_count, format_interval, format_level, format_number
 from fairperm.errors import InputError, argument, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.answers.planning import answer_simulation

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from fairperm._utils.arrays import Array, Places
     from fairperm.subgroups.features import Feature, Item
 
-    Array = NDArray[np.float64]
     Cells = NDArray[np.int32]
     Condition = tuple[int, Item]  # the place of a feature, and an item of it
 
@@ -48,7 +48,7 @@ class Candidates:
         """Return the conditions of a candidate by the names of the features."""
         return {self.features[f].name: item.condition for f, item in self.conditions[place]}
 
-    def take(self, places: NDArray[np.intp]) -> Candidates:
+    def take(self, places: Places) -> Candidates:
         """Return some of the candidates."""
         some = [self.conditions[place] for place in places.tolist()]
         return Candidates(self.features, some, self.members[places])
@@ -56,7 +56,7 @@ class Candidates:
 
 def find_candidates(
     features: Sequence[Feature],
-    levels: NDArray[np.intp],
+    levels: Places,
     sizes: Array,
     *,
     max_depth: int,
@@ -105,7 +105,7 @@ def find_candidates(
 
 def _extend(
     features: Sequence[Feature],
-    levels: NDArray[np.intp],
+    levels: Places,
     sizes: Array,
     conditions: tuple[Condition, ...],
     cells: Cells,

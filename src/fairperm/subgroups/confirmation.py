@@ -24,8 +24,7 @@ from fairperm.subgroups.features import describe
 from fairperm.subgroups.result import Subgroup
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Integers
     from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.plan import Options
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -50,7 +49,7 @@ def split_table(table: Sample, share: float, seed: int) -> tuple[Sample, Sample]
     return _keep_rows(table, table.count - chosen), _keep_rows(table, chosen)
 
 
-def _keep_rows(table: Sample, count: NDArray[np.int64]) -> Sample:
+def _keep_rows(table: Sample, count: Integers) -> Sample:
     return replace(table, count=count).take(np.flatnonzero(count))
 
 

@@ -30,12 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from fairperm._utils.arrays import Array, Integers, Places
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.metrics.ranks import RankMetric
-
-    Array = NDArray[np.float64]
 
 _AT_ONCE = 1 << 17  # candidates times draws, or rows times draws, that are handled together
 _MAX_DRAWS = 64  # of a block
@@ -59,7 +58,7 @@ class SubgroupEngine(ABC):
 
     members: csr_array
     outcome: NDArray[np.int32]
-    exchanged: tuple[NDArray[np.intp] | slice, ...]
+    exchanged: tuple[Places | slice, ...]
 
     @abstractmethod
     def observed(self, variance: Variance | None = None) -> Estimates:
@@ -122,9 +121,9 @@ class TotalsOfSubgroups(SubgroupEngine):
     variance: Variance
     moments: Moments
     columns: Array
-    copies: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    count: NDArray[np.int64]
+    copies: Places
+    starts: Places
+    count: Integers
     strata: tuple[tuple[slice, csr_array], ...]
     sizes: Array
     counts: tuple[_Counts, ...]
@@ -191,7 +190,7 @@ class TotalsOfSubgroups(SubgroupEngine):
             by_place[:, :, one.places] = one.draw(n, rng, self.columns)
         return self._estimates(by_place, self.variance)
 
-    def _add_up(self, outcome: NDArray[np.int32], count: NDArray[np.int64] | int = 1) -> Array:
+    def _add_up(self, outcome: NDArray[np.int32], count: Integers | int = 1) -> Array:
         """Return the totals of every column and draw at each place."""
         totals = np.empty((len(self.columns), len(outcome), len(self.starts)))
         for one, total in zip(self.columns, totals, strict=True):
@@ -224,14 +223,12 @@ class _Counts:
     """
 
     places: slice
-    sizes: NDArray[np.int64]
-    kinds: NDArray[np.intp]
-    frequency: NDArray[np.int64]
+    sizes: Integers
+    kinds: Places
+    frequency: Integers
 
     @classmethod
-    def of(
-        cls, rows: Sample, kind: NDArray[np.intp], place_starts: NDArray[np.intp]
-    ) -> Iterator[_Counts]:
+    def of(cls, rows: Sample, kind: Places, place_starts: Places) -> Iterator[_Counts]:
         """Yield the counts of every set of rows, which are sorted."""
         sets = np.append(run_starts(rows.stratum, rows.block), len(rows.count))
         sizes = np.add.reduceat(rows.count, place_starts)
@@ -256,7 +253,7 @@ class _Counts:
 
 
 def _split_members(
-    members: csr_array, cell: NDArray[Any], ends: NDArray[np.intp]
+    members: csr_array, cell: NDArray[Any], ends: Places
 ) -> tuple[tuple[slice, csr_array], ...]:
     """Return the places of each stratum, and which of them belong to each candidate.
 
@@ -272,7 +269,7 @@ def _split_members(
     )
 
 
-def _number_kinds(rows: Sample) -> tuple[NDArray[np.intp], Array]:
+def _number_kinds(rows: Sample) -> tuple[Places, Array]:
     """Return the number of each row's kind of outcome, and the contributions of every kind."""
     keys = [rows.stratum, rows.block, *rows.contributions.T]
     order = order_by(keys)
@@ -282,7 +279,7 @@ def _number_kinds(rows: Sample) -> tuple[NDArray[np.intp], Array]:
     return kind, rows.contributions[order[starts]]
 
 
-def _find_distinct(columns: Array) -> tuple[Array, NDArray[np.intp]]:
+def _find_distinct(columns: Array) -> tuple[Array, Places]:
     """Return the different ones among some arrays, and which of them each array is."""
     places: dict[bytes, int] = {}
     copies = [places.setdefault(column.tobytes(), len(places)) for column in columns]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Integers, Places
     from fairperm.data.columns import Source
 
 __all__ = ["Band"]
@@ -161,9 +162,7 @@ def check_names(data: object, given: object) -> None:
             raise unknown_name("features", f"a column of {argument('data')}", name, known)
 
 
-def _make_feature(
-    name: str, column: Column, count: NDArray[np.int64] | None, bands: int
-) -> Feature:
+def _make_feature(name: str, column: Column, count: Integers | None, bands: int) -> Feature:
     values, index = list(column.values), column.indices()
     counts = np.bincount(index, count, len(values))
     missing = np.fromiter(map(is_missing, values), bool, len(values))
@@ -204,7 +203,7 @@ def _as_plain_number(value: Any) -> Any:
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
-def cut_at_quantiles(counts: NDArray[Any], bands: int) -> NDArray[np.intp]:
+def cut_at_quantiles(counts: NDArray[Any], bands: int) -> Places:
     """Return the band of each of the ascending distinct numbers, which occur so often.
 
     A band ends at a quantile of the rows; equal numbers are never separated. Each of at most
@@ -216,7 +215,7 @@ def cut_at_quantiles(counts: NDArray[Any], bands: int) -> NDArray[np.intp]:
     wanted = np.arange(1, bands) / bands * reached[-1]
     cuts = np.unique(np.searchsorted(reached, wanted))
     cuts = cuts[cuts < len(counts) - 1]
-    place: NDArray[np.intp] = np.searchsorted(cuts, np.arange(len(counts)))
+    place: Places = np.searchsorted(cuts, np.arange(len(counts)))
     return place
 
 

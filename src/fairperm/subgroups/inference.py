@@ -19,12 +19,9 @@ from fairperm.inference.null import agree, normal_quantile
 from fairperm.metrics.definition import metrics_of_totals
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.sample import SearchedRows
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

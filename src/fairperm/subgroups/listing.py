@@ -22,12 +22,9 @@ from fairperm.subgroups.engine import make_engine
 from fairperm.subgroups.sample import number_strata
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Places
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.sample import SearchedRows
-
-    Array = NDArray[np.float64]
 
 MAX_LISTED = 20
 _AT_ONCE = 1 << 19  # candidates times strata
@@ -38,7 +35,7 @@ _ROUNDING = 1e-9  # of a statistic
 class Listing:
     """The places of the candidates to list, and whether these explain all others found."""
 
-    places: NDArray[np.intp]
+    places: Places
     is_complete: bool
 
 
@@ -77,7 +74,7 @@ def choose_listed(
 
 
 def _compare_alike(
-    sample: SearchedRows, candidates: Candidates, pattern: NDArray[np.intp], scale: Array
+    sample: SearchedRows, candidates: Candidates, pattern: Places, scale: Array
 ) -> Array:
     """Return the studentized gap of each candidate among rows that are alike in a pattern."""
     units = sample.units

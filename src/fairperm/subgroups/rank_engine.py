@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from fairperm._utils.arrays import Array, Words
     from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Variance
 
-    Array = NDArray[np.float64]
-    Words = NDArray[np.uint64]
     Walk = Callable[[Words], tuple[Array, Array]]
 
 

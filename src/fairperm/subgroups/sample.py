@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Integers, Places
     from fairperm.data.arguments import Inputs
     from fairperm.data.sample import Sample
     from fairperm.metrics.definition import AnyMetric, Metric, Variance
     from fairperm.metrics.ranks import RankMetric
     from fairperm.subgroups.features import Feature
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +52,13 @@ class SearchedRows:
     """
 
     features: Sequence[Feature]
-    levels: NDArray[np.intp]
+    levels: Places
     table: Sample
     metric: Metric | RankMetric
     plan: Plan
     variance: Variance
     units: Sample
-    n_rows: NDArray[np.int64]
+    n_rows: Integers
     sizes: Array
 
     @property
@@ -95,7 +94,7 @@ def read_sample(inputs: Inputs, features: object, metric: object, bands: int) ->
 
 
 def make_sample(
-    features: Sequence[Feature], levels: NDArray[np.intp], table: Sample, metric: AnyMetric
+    features: Sequence[Feature], levels: Places, table: Sample, metric: AnyMetric
 ) -> SearchedRows:
     """Return the sample of a table whose groups are cells of features."""
     table = _leave_out_strata(table, metric)
@@ -210,6 +209,6 @@ def _count_bases(part: Metric | RankMetric, rows: Sample, *, clustered: bool) ->
     return np.stack([np.bincount(rows.group, rows.count * one, n) for one in every], axis=1)
 
 
-def _describe_cell(features: Sequence[Feature], cell: NDArray[np.intp]) -> str:
+def _describe_cell(features: Sequence[Feature], cell: Places) -> str:
     pairs = zip(features, cell, strict=True)
     return describe({feature.name: feature.levels[level] for feature, level in pairs})

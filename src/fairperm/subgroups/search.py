@@ -30,8 +30,7 @@ from fairperm.subgroups.sample import make_sample, number_strata, read_sample
 if TYPE_CHECKING:
     from typing import Literal, Required, Unpack
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Places
     from fairperm.data.arguments import Alternative, Column, Columns, Label, MetricLike
     from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.candidates import Candidates
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from fairperm.subgroups.inference import Judgement
     from fairperm.subgroups.listing import Listing
     from fairperm.subgroups.sample import SearchedRows
-
-    Array = NDArray[np.float64]
 
 MAX_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
 _WEIGHTED = "Values are weighted; numbers of rows are not."
@@ -275,11 +272,11 @@ class Search:
     candidates: Candidates
     engine: SubgroupEngine
     observed: Estimates
-    is_wider: NDArray[np.bool_]
+    is_wider: Booleans
     scale: Array
     statistic: Array
     judgement: Judgement
-    found: NDArray[np.intp]
+    found: Places
 
     def choose_listed(self) -> Listing:
         """Return the few candidates that explain the others found."""

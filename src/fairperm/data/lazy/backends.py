@@ -17,17 +17,12 @@ import numpy as np
 
 from fairperm._utils.optional import describe_missing
 from fairperm.data.columns import as_narwhals, describe_column
-from fairperm.errors import (
-    FairpermError,
-    InputTypeError,
-    argument,
-    unknown_name,
-)
+from fairperm.errors import FairpermError, InputTypeError, argument, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from fairperm._utils.arrays import Array
 
 _LONGEST_REASON = 300
 
@@ -108,7 +103,7 @@ def fetch(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     return rows.collect()
 
 
-def to_floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+def to_floats(column: nw.Series[Any]) -> Array:
     """Return a column of numbers as an array, NaN if missing."""
     return np.array([np.nan if one is None else one for one in column.to_list()], np.float64)
 

@@ -18,10 +18,7 @@ from fairperm.data.lazy.backends import fetch, stage, to_floats
 from fairperm.data.score_bins import ScoreRanges
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
+    from fairperm._utils.arrays import Array, Integers
 
 _ROUNDS = 3  # of narrowing the bins, each of which reads all scores
 _CUTS = 16  # shares of the rows; bins change their width between them
@@ -35,7 +32,7 @@ class ScoreBins:
 
     low: Array
     high: Array
-    number: Counts
+    number: Integers
 
     def add_places(self, rows: nw.LazyFrame[Any], name: str) -> nw.LazyFrame[Any]:
         """Return the rows with the number of each score's bin, in ascending order of the scores."""
@@ -73,7 +70,7 @@ class FilledBins(ScoreRanges):
     """The bins that hold rows, with their numbers and how many rows they hold."""
 
     place: Array
-    count: Counts
+    count: Integers
 
     def score_of(self, place: Array) -> Array:
         """Return the score that stands for the bins of these numbers; NaN for none."""

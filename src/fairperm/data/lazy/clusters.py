@@ -1,4 +1,4 @@
-"""Counts of equal clusters in a lazy frame.
+"""Integers of equal clusters in a lazy frame.
 
 Clusters are equal if they have the same group, the same stratum and the same number of rows of each
 kind. One group-by makes these numbers, a second counts the clusters that agree in them; only the
@@ -21,12 +21,9 @@ from fairperm.data.lazy.counting import COUNT, SCORES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Integers
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import LazyRows
-
-    Counts = NDArray[np.int64]
 
 MAX_CELLS = 64  # kinds of rows, each of which is a column of the second query
 _CLUSTER = "cluster 0"
@@ -128,7 +125,7 @@ def _find_cells(lazy: LazyRows, inner: Sequence[str], outer: Sequence[str]) -> _
 
 def _list_rows(
     cells: _Cells, kinds: nw.DataFrame[Any], outer: Sequence[str]
-) -> tuple[Counts, Counts, dict[str, list[Any]]]:
+) -> tuple[Integers, Integers, dict[str, list[Any]]]:
     """Return the rows of one cluster of each kind, and then the incomplete rows.
 
     First the number of rows that each stands for, then the number of clusters, then the values.

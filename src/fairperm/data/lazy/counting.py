@@ -82,12 +82,7 @@ class LazyRows:
     bins: FilledBins | None = None
 
     @classmethod
-    def select(
-        cls,
-        inputs: Inputs,
-        metric: AnyMetric,
-        frame: nw.LazyFrame[Any],
-    ) -> LazyRows:
+    def select(cls, inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> LazyRows:
         """Select the columns of the metric, groups, strata, clusters and weights."""
         schema = read_schema(frame)
         has_labels = metric.kind.needs_labels
@@ -199,10 +194,7 @@ class LazyRows:
         return self.replace_data({name: counted[name] for name in self.keys}, rows)
 
     def replace_data(
-        self,
-        values: Mapping[str, Any],
-        counted: Source,
-        replaced: Collection[str] = SCORES,
+        self, values: Mapping[str, Any], counted: Source, replaced: Collection[str] = SCORES
     ) -> Inputs:
         """Return the inputs with these values of the keys as the columns of ``counted``.
 

@@ -22,13 +22,10 @@ from fairperm.metrics.definition import columns_of, metrics_of_totals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Integers
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import LazyRows
     from fairperm.metrics.definition import AnyMetric, Metric
-
-    Array = NDArray[np.float64]
 
 _COUNT = "rows"
 _POWERS = ("cube", "fourth")
@@ -167,8 +164,8 @@ def _make_inputs(
 
 
 def _count_rarer(
-    sums: nw.DataFrame[Any], count: NDArray[np.int64], contributions: Sequence[_Contributions]
-) -> NDArray[np.int64]:
+    sums: nw.DataFrame[Any], count: Integers, contributions: Sequence[_Contributions]
+) -> Integers:
     """Return how many rows are of the rarer kind: few enough to have the kurtosis of all rows.
 
     Two kinds with shares p and 1 − p have kurtosis 1/(p(1 − p)) − 3. The larger kurtosis of the
@@ -194,11 +191,7 @@ def _kurtosis(sums: nw.DataFrame[Any], i: int) -> Array:
 
 
 def _place_points(
-    sums: nw.DataFrame[Any],
-    count: NDArray[np.int64],
-    few: NDArray[np.int64],
-    i: int,
-    one: _Contributions,
+    sums: nw.DataFrame[Any], count: Integers, few: Integers, i: int, one: _Contributions
 ) -> Array:
     """Return the contributions of both kinds, which have the mean and variance of all rows.
 

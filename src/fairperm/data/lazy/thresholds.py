@@ -18,14 +18,12 @@ from fairperm.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import LazyRows
     from fairperm.data.sample import Sample
     from fairperm.metrics.definition import AnyMetric
 
-    Array = NDArray[np.float64]
     Float = type[np.floating[Any]]
 
 MAX_THRESHOLDS = 1_000  # every one is a comparison in the query
@@ -34,11 +32,7 @@ _LOWEST, _HIGHEST, _COUNT, _MISSING = "lowest", "highest", "rows", "missing"
 
 
 def read_scores(
-    inputs: Inputs,
-    metric: AnyMetric,
-    thresholds_of: Callable[[Sample], Array],
-    *,
-    need_all: bool,
+    inputs: Inputs, metric: AnyMetric, thresholds_of: Callable[[Sample], Array], *, need_all: bool
 ) -> tuple[Sample, Array, Float]:
     """Return the table of labels and scores, the thresholds, and the precision of the scores.
 

@@ -30,6 +30,8 @@ from fairperm.engines.kernels.radix_sort import argsort_numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
+
 # What the walk keeps of every lane, as rows of one flat array: the compiler then sees that they
 # do not overlap. Of group A the negatives and positives passed, from their centres; sums and sums
 # of squares of w and of v, for A and for B.
@@ -54,17 +56,17 @@ class AucLayout:
     """
 
     order: NDArray[np.uint32]
-    sizes: NDArray[np.int64]
+    sizes: Integers
     positives: NDArray[np.uint32]
     negatives: NDArray[np.uint32]
-    first_run: NDArray[np.int64]
+    first_run: Integers
 
     @classmethod
     def build(
         cls,
-        scores: NDArray[np.float64],
-        positive: NDArray[np.bool_],
-        stratum: NDArray[np.integer[Any]],
+        scores: Array,
+        positive: Booleans,
+        stratum: Codes,
         n_strata: int,
         *,
         within_label: bool = False,
@@ -95,7 +97,7 @@ class AucLayout:
             first_run=first_run,
         )
 
-    def labels(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def labels(self) -> tuple[NDArray[np.uint8], Integers]:
         """Return the units' labels by stratum and score, and the runs in which both tie.
 
         In such a run negatives come before positives: it has a start, a middle and a stop.
@@ -106,7 +108,7 @@ class AucLayout:
         starts = stops[:, :1] - runs[:, :1]
         return labels, np.concatenate([starts, stops], axis=1)[runs.all(axis=1)]
 
-    def centres(self, share: float) -> NDArray[np.float64]:
+    def centres(self, share: float) -> Array:
         """Return by stratum whole numbers near the mean of w and of v, in groups A and B.
 
         ``share`` is about how many of the units are in A. Any numbers would do. Those near the
@@ -122,18 +124,16 @@ class AucLayout:
         auc = total / np.maximum(m * n, 1)
         shares = np.array([share, 1 - share])
         centres = np.stack([np.outer(auc * n, shares), np.outer((1 - auc) * m, shares)], axis=1)
-        rounded: NDArray[np.float64] = np.rint(centres)
+        rounded: Array = np.rint(centres)
         return rounded
 
 
-def _over_runs(values: NDArray[Any], first_run: NDArray[np.int64]) -> NDArray[np.float64]:
+def _over_runs(values: NDArray[Any], first_run: Integers) -> Array:
     """Return the sum over each stratum's runs, of which there may be none."""
     return np.diff(np.append(0.0, np.cumsum(values, dtype=np.float64))[first_run])
 
 
-def _by_label(
-    positive: NDArray[np.bool_], stratum: NDArray[np.integer[Any]], n_strata: int
-) -> NDArray[np.int64]:
+def _by_label(positive: Booleans, stratum: Codes, n_strata: int) -> Integers:
     """Return the number of negatives and positives in each stratum."""
     if n_strata == 1:
         m = np.count_nonzero(positive)
@@ -144,14 +144,14 @@ def _by_label(
 
 @kernel
 def _lay_out(
-    walk: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    positive: NDArray[np.bool_],
-    by_label: NDArray[np.int64],
+    walk: Places,
+    scores: Array,
+    positive: Booleans,
+    by_label: Integers,
     order: NDArray[np.uint32],
     positives: NDArray[np.uint32],
     negatives: NDArray[np.uint32],
-    first_run: NDArray[np.int64],
+    first_run: Integers,
 ) -> None:
     """Take the units, sorted by stratum and score, apart by label, and count them by run.
 
@@ -180,9 +180,7 @@ def _lay_out(
     first_run[-1] = runs
 
 
-def auc_by_lane(
-    words: NDArray[np.uint64], layout: AucLayout, centres: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def auc_by_lane(words: Words, layout: AucLayout, centres: Array) -> tuple[Array, Array]:
     """Return AUC and DeLong variance by permutation, stratum and group (A, then B).
 
     A group with no positive or no negative has neither (NaN). With one positive or one negative
@@ -203,26 +201,20 @@ def auc_by_lane(
     shape = (layout.first_run.size - 1, 2, LANES)
     value, variance = np.empty(shape), np.empty(shape)
     _walk_strata(
-        words,
-        layout.positives,
-        layout.negatives,
-        layout.first_run,
-        centres,
-        value,
-        variance,
+        words, layout.positives, layout.negatives, layout.first_run, centres, value, variance
     )
     return np.moveaxis(value, -1, 0), np.moveaxis(variance, -1, 0)
 
 
 @kernel
 def _walk_strata(
-    words: NDArray[np.uint64],
+    words: Words,
     positives: NDArray[np.uint32],
     negatives: NDArray[np.uint32],
-    first_run: NDArray[np.int64],
-    all_centres: NDArray[np.float64],
-    value: NDArray[np.float64],
-    variance: NDArray[np.float64],
+    first_run: Integers,
+    all_centres: Array,
+    value: Array,
+    variance: Array,
 ) -> None:
     flat = np.empty(_ROWS * LANES)
     state = flat.reshape(_ROWS, LANES)
@@ -266,12 +258,12 @@ def _sample_variance(total: float, squares: float, count: float) -> float:
 
 @inlined
 def _walk(
-    of_negatives: NDArray[np.uint64],
-    of_positives: NDArray[np.uint64],
+    of_negatives: Words,
+    of_positives: Words,
     positives: NDArray[np.uint32],
     negatives: NDArray[np.uint32],
-    centres: NDArray[np.float64],
-    state: NDArray[np.float64],
+    centres: Array,
+    state: Array,
 ) -> None:
     k, j = np.empty(LANES), np.empty(LANES)  # positives and negatives of A in a run
     i = h = 0
@@ -303,11 +295,11 @@ def _walk(
 
 @inlined
 def _add_run(
-    words: NDArray[np.uint64],
-    count: NDArray[np.float64],
+    words: Words,
+    count: Array,
     share: float,
     level_of_both: float,
-    state: NDArray[np.float64],
+    state: Array,
     level: int,
     own: int,
     sums: int,
@@ -337,7 +329,7 @@ def _add_moments(
     of_both: int,
     share: float,
     level_of_both: float,
-    state: NDArray[np.float64],
+    state: Array,
     level: int,
     own: int,
     sums: int,
@@ -354,7 +346,7 @@ def _add_moments(
 
 
 @kernel
-def _count(words: NDArray[np.uint64], count: NDArray[np.float64]) -> None:
+def _count(words: Words, count: Array) -> None:
     """Count the units in A by lane."""
     count[:] = 0.0
     for word in words:
@@ -368,8 +360,6 @@ def _bit(word: np.uint64, lane: int) -> float:
 
 
 @inlined
-def _advance(
-    state: NDArray[np.float64], passed: int, count: NDArray[np.float64], share: float
-) -> None:
+def _advance(state: Array, passed: int, count: Array, share: float) -> None:
     for lane in range(LANES):
         state[passed * LANES + lane] += share * count[lane]

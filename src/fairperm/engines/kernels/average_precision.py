@@ -18,12 +18,8 @@ import numpy as np
 from fairperm.engines.kernels.kernel import LANES, inlined, kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Integers, Words
     from fairperm.engines.kernels.sorted_rows import SortedRows
-
-    Array = NDArray[np.float64]
-    Words = NDArray[np.uint64]
 
 _ROUNDING = 1e-12  # squares of influences below it, relative to their terms, are rounding errors
 _ONE = 1 + 1e-9  # effective number of positives of a single row or cluster, with rounding
@@ -63,10 +59,10 @@ def average_precision_by_lane(
 @kernel
 def _fill(
     words: Words,
-    unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
+    unit: Integers,
+    positive: Booleans,
     weight: Array,
-    ties: NDArray[np.int64],
+    ties: Integers,
     own: Array,
     value: Array,
     squares: Array,
@@ -97,7 +93,7 @@ def _fill(
 
 
 @kernel
-def _find_error(positive: NDArray[np.bool_], weight: Array, ties: NDArray[np.int64]) -> float:
+def _find_error(positive: Booleans, weight: Array, ties: Integers) -> float:
     """Return one minus the average precision of both groups together.
 
     Moments about it keep their digits, as each group's own is near it.
@@ -135,8 +131,8 @@ def _add_both(word: np.uint64, weight: float, row: int, state: Array) -> None:
 @inlined
 def _pass_tie(
     words: Words,
-    unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
+    unit: Integers,
+    positive: Booleans,
     weight: Array,
     start: int,
     stop: int,

@@ -14,9 +14,7 @@ import numpy as np
 from fairperm.engines.kernels.kernel import LANES, kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Integers, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +26,27 @@ class SortedRows:
     followed by the number of rows.
     """
 
-    unit: NDArray[np.int64]
+    unit: Integers
     weight: Array
-    cell: NDArray[np.int64]
+    cell: Integers
     step: Array
-    starts: NDArray[np.int64]
+    starts: Integers
     totals: Array
 
     @property
-    def section(self) -> NDArray[np.int64]:
+    def section(self) -> Integers:
         """Return the section of each row."""
         return np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
 
 
-def weigh_cells(
-    words: NDArray[np.uint64], rows: SortedRows, cell: NDArray[np.int64], n_cells: int
-) -> Array:
+def weigh_cells(words: Words, rows: SortedRows, cell: Integers, n_cells: int) -> Array:
     """Return the weight of the first group's rows by cell and lane."""
     found = np.zeros((n_cells, LANES))
     _weigh(words, rows.unit, rows.weight, cell, found)
     return found
 
 
-def weigh_units(
-    words: NDArray[np.uint64], weight: Array, section: NDArray[np.int64], n_sections: int
-) -> Array:
+def weigh_units(words: Words, weight: Array, section: Integers, n_sections: int) -> Array:
     """Return the weight of both groups' units by group, section and lane."""
     found = np.zeros((2, n_sections, LANES))
     _weigh_both(words, weight, section, found)
@@ -60,7 +54,7 @@ def weigh_units(
 
 
 def walk_gaps(
-    words: NDArray[np.uint64],
+    words: Words,
     rows: SortedRows,
     first: Array,
     second: Array,
@@ -81,13 +75,7 @@ def walk_gaps(
 
 
 @kernel
-def _weigh(
-    words: NDArray[np.uint64],
-    unit: NDArray[np.int64],
-    weight: Array,
-    cell: NDArray[np.int64],
-    found: Array,
-) -> None:
+def _weigh(words: Words, unit: Integers, weight: Array, cell: Integers, found: Array) -> None:
     for i in range(unit.size):
         word, own, here = words[unit[i]], weight[i], found[cell[i]]
         for lane in range(LANES):
@@ -95,9 +83,7 @@ def _weigh(
 
 
 @kernel
-def _weigh_both(
-    words: NDArray[np.uint64], weight: Array, section: NDArray[np.int64], found: Array
-) -> None:
+def _weigh_both(words: Words, weight: Array, section: Integers, found: Array) -> None:
     for i in range(words.size):
         word, own = words[i], weight[i]
         first, second = found[0, section[i]], found[1, section[i]]
@@ -109,11 +95,11 @@ def _weigh_both(
 
 @kernel
 def _walk(
-    words: NDArray[np.uint64],
-    unit: NDArray[np.int64],
+    words: Words,
+    unit: Integers,
     weight: Array,
     step: Array,
-    starts: NDArray[np.int64],
+    starts: Integers,
     first: Array,
     second: Array,
     share: Array,

@@ -26,10 +26,9 @@ from fairperm.engines.kernels.shuffles import shuffle
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Places = NDArray[np.int64]
+    from fairperm._utils.arrays import Array, Integers, Words
+
     Labels = NDArray[np.uint32]  # the groups of a list are numbered from 0 in each list
-    Words = NDArray[np.uint64]
 
 
 class WalkedLists(NamedTuple):
@@ -43,16 +42,16 @@ class WalkedLists(NamedTuple):
     weight: Array  # Σ_{i≥j} w_i/i of each item
     constant: Array  # Σ_i w_i log i of each list
     label: Words
-    starts: Places
-    block_starts: Places
-    first_blocks: Places
+    starts: Integers
+    block_starts: Integers
+    first_blocks: Integers
     log_shares: Array  # of the groups of each list
-    first_groups: Places
+    first_groups: Integers
     steps: Array  # from c log c to (c + 1) log(c + 1)
 
 
 @kernel
-def sum_weights(weight: Array, starts: Places, logs: Array) -> tuple[Array, Array]:
+def sum_weights(weight: Array, starts: Integers, logs: Array) -> tuple[Array, Array]:
     """Return Σ_{i≥j} w_i/i of each item, and Σ_i w_i log i of each list."""
     below, constant = np.empty(len(weight)), np.zeros(len(starts) - 1)
     for which in range(len(constant)):

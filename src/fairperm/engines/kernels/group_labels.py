@@ -22,7 +22,7 @@ from fairperm.engines.kernels.kernel import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Integers, Words
 
 _CHANCES = 256  # equally likely values of a random byte
 _BYTES = 8  # of a random word
@@ -33,9 +33,7 @@ _DRAWS = 4  # that take turns
 _PASSED, _SUM, _SQUARES, _STATE = 0, 1, 2, 4
 
 
-def random_groups(
-    sizes: NDArray[np.int64], wanted: NDArray[np.int64], seeds: NDArray[np.uint64]
-) -> NDArray[np.uint8]:
+def random_groups(sizes: Integers, wanted: Integers, seeds: Words) -> NDArray[np.uint8]:
     """Return a group by draw and unit: ``wanted[b, g]`` of the ``sizes[b]`` units of each block.
 
     Every draw has a seed of its own.
@@ -47,7 +45,7 @@ def random_groups(
 
 
 @kernel
-def _next(state: NDArray[np.uint64]) -> np.uint64:
+def _next(state: Words) -> np.uint64:
     """Return the next random word: SplitMix64 (Steele, Lea and Flood 2014)."""
     state[0] += np.uint64(_GOLDEN)
     word = state[0]
@@ -58,12 +56,7 @@ def _next(state: NDArray[np.uint64]) -> np.uint64:
 
 
 @kernel
-def _fill(
-    sizes: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    state: NDArray[np.uint64],
-    groups: NDArray[np.uint8],
-) -> None:
+def _fill(sizes: Integers, wanted: Integers, state: Words, groups: NDArray[np.uint8]) -> None:
     table = np.empty(_CHANCES, np.uint8)
     start = 0
     for b in range(sizes.size):
@@ -82,7 +75,7 @@ def _fill(
 
 
 @kernel
-def _set_chances(wanted: NDArray[np.int64], table: NDArray[np.uint8]) -> None:
+def _set_chances(wanted: Integers, table: NDArray[np.uint8]) -> None:
     """Give every group a share of the table, rounded down; the largest group has the rest.
 
     It alone then has too many units, where looking for one to move is quick.
@@ -99,9 +92,7 @@ def _set_chances(wanted: NDArray[np.int64], table: NDArray[np.uint8]) -> None:
 
 
 @kernel
-def _correct(
-    block: NDArray[np.uint8], wanted: NDArray[np.int64], state: NDArray[np.uint64]
-) -> None:
+def _correct(block: NDArray[np.uint8], wanted: Integers, state: Words) -> None:
     """Move random units from groups that have too many to groups that have too few.
 
     A random position is the upper half of (32 random bits x size); the few products whose lower
@@ -123,20 +114,17 @@ def _correct(
 
 
 @kernel
-def _counts(block: NDArray[np.uint8], n_groups: int) -> NDArray[np.int64]:
+def _counts(block: NDArray[np.uint8], n_groups: int) -> Integers:
     """Return the number of units of each group; eight counters take turns, which is faster."""
     counts = np.zeros((n_groups, _BYTES), np.int64)
     for i in range(block.size):
         counts[block[i], i & (_BYTES - 1)] += 1
-    total: NDArray[np.int64] = counts.sum(axis=1)
+    total: Integers = counts.sum(axis=1)
     return total
 
 
 def group_totals(
-    groups: NDArray[np.uint8],
-    columns: Array,
-    stratum_starts: NDArray[np.int64],
-    n_groups: int,
+    groups: NDArray[np.uint8], columns: Array, stratum_starts: Integers, n_groups: int
 ) -> Array:
     """Return the totals of the columns by draw, stratum, group and column."""
     together = _together(groups)
@@ -152,9 +140,9 @@ def group_influences(
     groups: NDArray[np.uint8],
     contributions: Array,
     bases: Array,
-    columns: NDArray[np.int64],
-    base_starts: NDArray[np.int64],
-    stratum_starts: NDArray[np.int64],
+    columns: Integers,
+    base_starts: Integers,
+    stratum_starts: Integers,
     lines: Array,
 ) -> Array:
     """Return the sums of squared leave-one-out influences by draw, stratum and group.
@@ -171,8 +159,8 @@ def group_influences(
 def group_ranks(
     groups: NDArray[np.uint8],
     labels: NDArray[np.uint8],
-    tied: NDArray[np.int64],
-    stratum_starts: NDArray[np.int64],
+    tied: Integers,
+    stratum_starts: Integers,
     n_groups: int,
 ) -> Array:
     """Return by draw, stratum and group what AUC and DeLong's variance are made of.
@@ -225,7 +213,7 @@ def _together(groups: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _add_up(
     together: NDArray[np.uint8],
     columns: Array,
-    stratum_starts: NDArray[np.int64],
+    stratum_starts: Integers,
     skips_zeros: bool,
     totals: Array,
 ) -> None:
@@ -249,8 +237,8 @@ def _add_up(
 def _walk_strata(
     together: NDArray[np.uint8],
     labels: NDArray[np.uint8],
-    tied: NDArray[np.int64],
-    stratum_starts: NDArray[np.int64],
+    tied: Integers,
+    stratum_starts: Integers,
     states: Array,
 ) -> None:
     state = np.empty(_DRAWS * states[0, 0, 0].size)
@@ -273,7 +261,7 @@ def _walk(
     labels: NDArray[np.uint8],
     start: int,
     stop: int,
-    tied: NDArray[np.int64],
+    tied: Integers,
     state: Array,
 ) -> None:
     """Pass the units of a stratum by ascending score, those of both labels that tie together."""
@@ -291,11 +279,7 @@ def _walk(
 
 @kernel
 def _pass(
-    groups: NDArray[np.uint8],
-    labels: NDArray[np.uint8],
-    negative: int,
-    positive: int,
-    state: Array,
+    groups: NDArray[np.uint8], labels: NDArray[np.uint8], negative: int, positive: int, state: Array
 ) -> int:
     """Pass units of unlike scores, or of one label; return the next positive.
 
@@ -376,7 +360,7 @@ def _add(state: Array, at: np.uint64) -> None:
 
 
 @kernel
-def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> NDArray[np.uint64]:
+def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> Words:
     """Return a word for each unit, with a lane for each draw (axis 0) and each of some groups.
 
     These are ``width`` groups from the ``first`` on, side by side for each draw.
@@ -395,9 +379,9 @@ def _square(
     groups: NDArray[np.uint8],
     contributions: Array,
     bases: Array,
-    columns: NDArray[np.int64],
-    base_starts: NDArray[np.int64],
-    starts: NDArray[np.int64],
+    columns: Integers,
+    base_starts: Integers,
+    starts: Integers,
     lines: Array,
     squares: Array,
 ) -> None:

@@ -9,9 +9,7 @@ import numpy as np
 from fairperm.engines.kernels.kernel import kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 _SETS = 512  # whose influences stay in the cache
 _UNROLL = 8  # sums that are added up side by side

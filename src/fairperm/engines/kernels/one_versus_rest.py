@@ -20,13 +20,8 @@ from fairperm._utils.sorting import order_by, run_starts
 from fairperm.engines.kernels.kernel import LANES, inlined, kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Integers, Words
     from fairperm.data.sample import Sample
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
 
 _ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors
 _SIDE = 32  # lanes that walk side by side: influences of more of them leave the cache

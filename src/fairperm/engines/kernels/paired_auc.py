@@ -35,11 +35,7 @@ from fairperm.engines.kernels.weighted_auc import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
+    from fairperm._utils.arrays import Array, Integers, Places, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +60,7 @@ class PairedRows:
 
     @classmethod
     def build(
-        cls,
-        new: WeightedRows,
-        old: WeightedRows,
-        by_new: NDArray[np.intp],
-        by_old: NDArray[np.intp],
+        cls, new: WeightedRows, old: WeightedRows, by_new: Places, by_old: Places
     ) -> PairedRows:
         """Find each row in both walks, which are of rows in these orders."""
         run = np.empty(len(by_new), np.int64)
@@ -209,13 +201,7 @@ def _add_rows(
 
 @inlined
 def _add_row(
-    word: np.uint64,
-    square: float,
-    both: float,
-    new: Array,
-    old: Array,
-    label: int,
-    state: Array,
+    word: np.uint64, square: float, both: float, new: Array, old: Array, label: int, state: Array
 ) -> None:
     """Add the squares of one row; ``both`` is what it beats more often, in both groups together."""
     for lane in range(SIDE):

@@ -15,9 +15,9 @@ from fairperm.engines.kernels.kernel import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Words
+
     Order = NDArray[np.uint32]  # x's i-th value is paired with y's order[i]-th
-    Words = NDArray[np.uint64]
 
 _HALF, _MASK = np.uint64(32), np.uint64(2**32 - 1)
 
@@ -29,7 +29,7 @@ class Margin(NamedTuple):
     half of what one rank counts in ``values``; zero if they are not ranks.
     """
 
-    values: Floats  # centred, squares add to one
+    values: Array  # centred, squares add to one
     per_rank: float
     starts: NDArray[np.uint32]
     stops: NDArray[np.uint32]
@@ -44,7 +44,7 @@ def sums(x: Margin, y: Margin, order: Order) -> tuple[float, float, float]:
 
 
 @kernel
-def _product_sums(x: Floats, y: Floats) -> tuple[float, float, float]:
+def _product_sums(x: Array, y: Array) -> tuple[float, float, float]:
     correlation = square = cube = 0.0
     for i in range(len(x)):
         product = x[i] * y[i]
@@ -56,7 +56,7 @@ def _product_sums(x: Floats, y: Floats) -> tuple[float, float, float]:
 
 @kernel
 def _rank_sums(
-    x: Margin, y: Margin, order: Order, of_y: Floats, above: Floats
+    x: Margin, y: Margin, order: Order, of_y: Array, above: Array
 ) -> tuple[float, float, float]:
     """Return the same for ranks, each of which depends on all the values of its side.
 
@@ -86,7 +86,7 @@ def _rank_sums(
 
 
 @kernel
-def random_sums(x: Margin, y: Margin, draws: int, state: Words) -> Floats:
+def random_sums(x: Margin, y: Margin, draws: int, state: Words) -> Array:
     """Return the three sums of each of so many random pairings; ``state`` moves on."""
     n = len(x.values)
     found = np.empty((3, draws))
@@ -105,7 +105,7 @@ def random_sums(x: Margin, y: Margin, draws: int, state: Words) -> Floats:
 
 
 @kernel
-def all_sums(x: Margin, y: Margin, permutations: int) -> Floats:
+def all_sums(x: Margin, y: Margin, permutations: int) -> Array:
     """Return the three sums of each of the n! pairings.
 
     The digits of a number in the factorial system are the swaps of one Fisher–Yates shuffle.
@@ -126,7 +126,7 @@ def all_sums(x: Margin, y: Margin, permutations: int) -> Floats:
 
 
 @kernel
-def shuffle(values: Order | Floats, state: Words) -> None:
+def shuffle(values: Order | Array, state: Words) -> None:
     """Shuffle in place (Fisher–Yates) with words from xoshiro256++, every order equally likely.
 
     The upper half of a word times the bound, shifted, is below the bound; Lemire's rejection of

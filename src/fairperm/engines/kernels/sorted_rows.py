@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairperm._utils.sorting import run_starts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +31,11 @@ class SortedRows:
         Whether units have several rows.
     """
 
-    unit: NDArray[np.int64]
-    positive: NDArray[np.bool_]
+    unit: Integers
+    positive: Booleans
     weight: Array
-    tie_starts: NDArray[np.int64]
-    first_tie: NDArray[np.int64]
+    tie_starts: Integers
+    first_tie: Integers
     n_units: int
     clustered: bool
 
@@ -45,10 +43,10 @@ class SortedRows:
     def of(
         cls,
         score: Array,
-        positive: NDArray[np.bool_],
+        positive: Booleans,
         weight: Array,
-        unit: NDArray[np.int64],
-        stratum: NDArray[np.integer[Any]],
+        unit: Integers,
+        stratum: Codes,
         n_strata: int,
         *,
         clustered: bool,

@@ -22,7 +22,7 @@ import numpy as np
 from fairperm.engines.kernels.kernel import LANES, inlined, kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fairperm._utils.arrays import Booleans, Integers, Words
 
 STATE_WORDS = 32  # of a random stream: eight generators of four words
 _STREAMS = 8  # xoshiro256++ generators side by side, for the compiler to vectorize
@@ -36,9 +36,7 @@ SMALL_BLOCK = 64  # up to here, deciding unit by unit is faster
 _LARGEST_BLOCK = 2**32 - 1  # random positions are made from 32 bits
 
 
-def random_subsets(
-    sizes: NDArray[np.int64], wanted: NDArray[np.int64], state: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
+def random_subsets(sizes: Integers, wanted: Integers, state: Words) -> Words:
     """Choose ``wanted[b]`` of the ``sizes[b]`` units of every block, in 64 independent lanes.
 
     Parameters
@@ -50,7 +48,7 @@ def random_subsets(
 
     Returns
     -------
-    NDArray[np.uint64]
+    Words
         A word for each unit; bit ``l`` says whether the unit is in A in permutation ``l``.
     """
     sizes = np.ascontiguousarray(sizes, np.int64)
@@ -64,9 +62,7 @@ def random_subsets(
     return _fill(sizes, wanted, state, SMALL_BLOCK)
 
 
-def _fill(
-    sizes: NDArray[np.int64], wanted: NDArray[np.int64], state: NDArray[np.uint64], small: int
-) -> NDArray[np.uint64]:
+def _fill(sizes: Integers, wanted: Integers, state: Words, small: int) -> Words:
     """Fill blocks up to the size ``small`` unit by unit, and larger ones by thinning."""
     words = np.zeros(int(sizes.sum()), np.uint64)
     rooms = (
@@ -82,12 +78,12 @@ def _fill(
     return words
 
 
-def same_in_all_lanes(in_a: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def same_in_all_lanes(in_a: Booleans) -> Words:
     """Return the words of one given choice of group A, such as the observed one."""
     return np.where(in_a, np.uint64(2**64 - 1), np.uint64(0))
 
 
-def lane_bits(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def lane_bits(words: Words) -> Booleans:
     """Return who is in group A by lane and unit, one byte each."""
     octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     bits = np.unpackbits(octets.reshape(-1, 8), axis=1, bitorder="little")
@@ -96,13 +92,13 @@ def lane_bits(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 @kernel
 def _fill_blocks(
-    sizes: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    words: NDArray[np.uint64],
-    state: NDArray[np.uint64],
-    pool: NDArray[np.uint64],
-    planes: NDArray[np.uint64],
-    totals: NDArray[np.int64],
+    sizes: Integers,
+    wanted: Integers,
+    words: Words,
+    state: Words,
+    pool: Words,
+    planes: Words,
+    totals: Integers,
 ) -> None:
     """Fill blocks of which none is small. The last arrays are room to work in."""
     used = pool.size  # none are left
@@ -115,14 +111,14 @@ def _fill_blocks(
 
 @kernel
 def _fill_all_blocks(
-    sizes: NDArray[np.int64],
-    wanted: NDArray[np.int64],
+    sizes: Integers,
+    wanted: Integers,
     small: int,
-    words: NDArray[np.uint64],
-    state: NDArray[np.uint64],
-    pool: NDArray[np.uint64],
-    planes: NDArray[np.uint64],
-    totals: NDArray[np.int64],
+    words: Words,
+    state: Words,
+    pool: Words,
+    planes: Words,
+    totals: Integers,
 ) -> None:
     """Fill blocks of which some are small."""
     used = pool.size
@@ -138,13 +134,7 @@ def _fill_all_blocks(
 
 @inlined
 def _fill_block(
-    block: NDArray[np.uint64],
-    wanted: int,
-    state: NDArray[np.uint64],
-    pool: NDArray[np.uint64],
-    planes: NDArray[np.uint64],
-    totals: NDArray[np.int64],
-    used: int,
+    block: Words, wanted: int, state: Words, pool: Words, planes: Words, totals: Integers, used: int
 ) -> int:
     """Thin a block and correct it; return how many words of the pool are used."""
     size = block.size
@@ -165,7 +155,7 @@ def _fill_block(
 
 
 @kernel
-def _refill(state: NDArray[np.uint64], pool: NDArray[np.uint64]) -> None:
+def _refill(state: Words, pool: Words) -> None:
     """Fill the pool with random words: xoshiro256++ (Blackman and Vigna 2021), eight at a time.
 
     Every new state is written behind the one before it, in a loop that the compiler vectorizes.
@@ -196,13 +186,7 @@ def _refill(state: NDArray[np.uint64], pool: NDArray[np.uint64]) -> None:
 
 
 @kernel
-def _thin(
-    rows: NDArray[np.uint64],
-    scaled: int,
-    state: NDArray[np.uint64],
-    pool: NDArray[np.uint64],
-    used: int,
-) -> int:
+def _thin(rows: Words, scaled: int, state: Words, pool: Words, used: int) -> int:
     """Set every bit with probability ``scaled`` / 2**_BITS, from zero; return what is used.
 
     One random word for each binary digit of the probability p, the least significant first:
@@ -233,7 +217,7 @@ def _thin(
 
 
 @kernel
-def add_to_totals(words: NDArray[np.uint64], totals: NDArray[np.int64]) -> None:
+def add_to_totals(words: Words, totals: Integers) -> None:
     """Add the number of set bits of every lane."""
     planes = np.zeros((_PLANES, _STREAMS), np.uint64)
     for first in range(0, words.size, _ROWS):
@@ -241,9 +225,7 @@ def add_to_totals(words: NDArray[np.uint64], totals: NDArray[np.int64]) -> None:
 
 
 @kernel
-def _count_rows(
-    rows: NDArray[np.uint64], planes: NDArray[np.uint64], totals: NDArray[np.int64]
-) -> None:
+def _count_rows(rows: Words, planes: Words, totals: Integers) -> None:
     """Add the number of set bits of every lane, for at most ``_ROWS`` rows.
 
     Eight counters take turns. A counter is a binary number for each lane, its digits spread over
@@ -275,12 +257,7 @@ def _count_rows(
 
 @kernel
 def _correct(
-    block: NDArray[np.uint64],
-    wanted: int,
-    totals: NDArray[np.int64],
-    state: NDArray[np.uint64],
-    pool: NDArray[np.uint64],
-    used: int,
+    block: Words, wanted: int, totals: Integers, state: Words, pool: Words, used: int
 ) -> int:
     """Move random units in or out of A until every lane has the wanted total.
 
@@ -310,12 +287,7 @@ def _correct(
 
 @kernel
 def _select(
-    block: NDArray[np.uint64],
-    wanted: int,
-    missing: NDArray[np.int64],
-    state: NDArray[np.uint64],
-    pool: NDArray[np.uint64],
-    used: int,
+    block: Words, wanted: int, missing: Integers, state: Words, pool: Words, used: int
 ) -> int:
     """Fill a small block unit by unit: the chance to join is (still missing) / (units left).
 

@@ -9,7 +9,7 @@ import numpy as np
 from fairperm.engines.kernels.kernel import LANES, kernel
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fairperm._utils.arrays import Array, Integers, Words
 
 _ROWS = 2048  # summed on their own before they join the running total
 _TOGETHER = 4  # rows of one addition
@@ -17,11 +17,8 @@ _UNITS = 128  # whose influences in all lanes stay in the cache
 
 
 def subset_totals(
-    words: NDArray[np.uint64],
-    contributions: NDArray[np.float64],
-    stratum_starts: NDArray[np.int64],
-    n_columns: int | None = None,
-) -> NDArray[np.float64]:
+    words: Words, contributions: Array, stratum_starts: Integers, n_columns: int | None = None
+) -> Array:
     """Add up the contributions of the units in group A, by permutation, stratum and column.
 
     Parameters
@@ -37,7 +34,7 @@ def subset_totals(
 
     Returns
     -------
-    NDArray[np.float64]
+    Array
         Totals with shape (64, strata, columns); in memory the lanes lie side by side.
 
     Notes
@@ -58,14 +55,14 @@ def subset_totals(
 
 
 def squared_influences(
-    words: NDArray[np.uint64],
-    contributions: NDArray[np.float64],
-    bases: NDArray[np.float64],
-    columns: NDArray[np.int64],
-    base_starts: NDArray[np.int64],
-    stratum_starts: NDArray[np.int64],
-    lines: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    words: Words,
+    contributions: Array,
+    bases: Array,
+    columns: Integers,
+    base_starts: Integers,
+    stratum_starts: Integers,
+    lines: Array,
+) -> Array:
     """Add up the squared leave-one-out influences of the units of both groups.
 
     A unit's influence is the sum over bases of (intercept + slopes·contributions)/(1 − share·base),
@@ -88,7 +85,7 @@ def squared_influences(
 
     Returns
     -------
-    NDArray[np.float64]
+    Array
         By stratum, group and lane.
     """
     squares = np.zeros((stratum_starts.size - 1, 2, LANES))
@@ -97,9 +94,7 @@ def squared_influences(
     return squares
 
 
-def resampled_totals(
-    drawn: NDArray[np.int64], contributions: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def resampled_totals(drawn: Integers, contributions: Array) -> Array:
     """Add up the contributions of the units that are drawn, by draw and column.
 
     Parameters
@@ -115,9 +110,7 @@ def resampled_totals(
 
 
 @kernel
-def _add_drawn(
-    drawn: NDArray[np.int64], contributions: NDArray[np.float64], totals: NDArray[np.float64]
-) -> None:
+def _add_drawn(drawn: Integers, contributions: Array, totals: Array) -> None:
     """Count how often each unit is drawn: visiting the units in order is faster than at random."""
     n_units, columns = contributions.shape
     times, partial = np.empty(n_units), np.empty(columns)
@@ -135,12 +128,7 @@ def _add_drawn(
 
 
 @kernel
-def _add_strata(
-    words: NDArray[np.uint64],
-    by_column: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    totals: NDArray[np.float64],
-) -> None:
+def _add_strata(words: Words, by_column: Array, starts: Integers, totals: Array) -> None:
     """Add up two columns at a time: a mean has two, and who is in group A is read only once."""
     of_first, of_second = np.empty(LANES), np.empty(LANES)
     for s in range(starts.size - 1):
@@ -160,13 +148,7 @@ def _add_strata(
 
 
 @kernel
-def _add_rows(
-    words: NDArray[np.uint64],
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    of_first: NDArray[np.float64],
-    of_second: NDArray[np.float64],
-) -> None:
+def _add_rows(words: Words, first: Array, second: Array, of_first: Array, of_second: Array) -> None:
     """Add the numbers of the units in group A, some at a time, so that totals are loaded once.
 
     Zeros are skipped: the bins of a calibration error have many.
@@ -200,14 +182,14 @@ def _in_a(word: np.uint64, lane: int, x: float) -> float:
 
 @kernel
 def _square_strata(
-    words: NDArray[np.uint64],
-    contributions: NDArray[np.float64],
-    bases: NDArray[np.float64],
-    columns: NDArray[np.int64],
-    base_starts: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    lines: NDArray[np.float64],
-    squares: NDArray[np.float64],
+    words: Words,
+    contributions: Array,
+    bases: Array,
+    columns: Integers,
+    base_starts: Integers,
+    starts: Integers,
+    lines: Array,
+    squares: Array,
 ) -> None:
     """Compute the influences of a few units at a time, which stay in the cache, base by base."""
     found = np.empty(2 * LANES)
@@ -235,9 +217,7 @@ def _square_strata(
 
 
 @kernel
-def _set_intercepts(
-    words: NDArray[np.uint64], intercepts: NDArray[np.float64], numerator: NDArray[np.float64]
-) -> None:
+def _set_intercepts(words: Words, intercepts: Array, numerator: Array) -> None:
     for i in range(words.size):
         for lane in range(LANES):
             chosen = _choose(words[i], lane, intercepts[lane], intercepts[LANES + lane])
@@ -245,12 +225,7 @@ def _set_intercepts(
 
 
 @kernel
-def _add_slopes(
-    words: NDArray[np.uint64],
-    column: NDArray[np.float64],
-    slopes: NDArray[np.float64],
-    numerator: NDArray[np.float64],
-) -> None:
+def _add_slopes(words: Words, column: Array, slopes: Array, numerator: Array) -> None:
     for i in range(words.size):
         word, x = words[i], column[i]
         for lane in range(LANES):
@@ -259,13 +234,7 @@ def _add_slopes(
 
 
 @kernel
-def _divide(
-    words: NDArray[np.uint64],
-    base: NDArray[np.float64],
-    share: NDArray[np.float64],
-    numerator: NDArray[np.float64],
-    influence: NDArray[np.float64],
-) -> None:
+def _divide(words: Words, base: Array, share: Array, numerator: Array, influence: Array) -> None:
     for i in range(words.size):
         word, x = words[i], base[i]
         for lane in range(LANES):
@@ -274,9 +243,7 @@ def _divide(
 
 
 @kernel
-def _add_squares(
-    words: NDArray[np.uint64], influence: NDArray[np.float64], found: NDArray[np.float64]
-) -> None:
+def _add_squares(words: Words, influence: Array, found: Array) -> None:
     for i in range(words.size):
         word = words[i]
         for lane in range(LANES):

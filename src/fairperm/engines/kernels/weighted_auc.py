@@ -17,7 +17,7 @@ as A's, of the opposite choice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,7 @@ from fairperm.engines.kernels.kernel import LANES, inlined, kernel
 from fairperm.engines.kernels.subsets import add_to_totals
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Words = NDArray[np.uint64]
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
 
 _ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
 _WIDE = 1e3  # times a lower quartile of the weights: few rows make a mean so far above it
@@ -51,23 +48,23 @@ STATE_ROWS = 22
 class Steps(NamedTuple):
     """The steps of a walk up the scores of one stratum; see :class:`WeightedRows`."""
 
-    unit: NDArray[np.int64]
+    unit: Integers
     weight: Array
     total: Array
-    positive: NDArray[np.bool_]
-    run: NDArray[np.int64]
-    compares: NDArray[np.bool_]
-    is_half: NDArray[np.bool_]
+    positive: Booleans
+    run: Integers
+    compares: Booleans
+    is_half: Booleans
     passed: Array
 
 
 class Clusters(NamedTuple):
     """The units of one stratum and their rows; see :class:`WeightedRows`."""
 
-    unit: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    unit: Integers
+    starts: Integers
     weights: Array
-    run_of_row: NDArray[np.int64]
+    run_of_row: Integers
     weight_of_row: Array
 
 
@@ -109,23 +106,23 @@ class WeightedRows:
         Whether few weights are much larger than the rest.
     """
 
-    unit: NDArray[np.int64]
+    unit: Integers
     weight: Array
     total: Array
-    positive: NDArray[np.bool_]
-    run: NDArray[np.int64]
-    compares: NDArray[np.bool_]
-    is_half: NDArray[np.bool_]
-    first_step: NDArray[np.int64]
-    first_unit: NDArray[np.int64]
-    first_run: NDArray[np.int64]
+    positive: Booleans
+    run: Integers
+    compares: Booleans
+    is_half: Booleans
+    first_step: Integers
+    first_unit: Integers
+    first_run: Integers
     passed: Array
     totals: Array
-    cluster: NDArray[np.int64]
-    cluster_starts: NDArray[np.int64]
+    cluster: Integers
+    cluster_starts: Integers
     cluster_weights: Array
-    by_cluster: NDArray[np.intp]
-    run_of_row: NDArray[np.int64]
+    by_cluster: Places
+    run_of_row: Integers
     weight_of_row: Array
     is_clustered: bool
     is_wide: bool
@@ -134,10 +131,10 @@ class WeightedRows:
     def build(
         cls,
         score: Array,
-        positive: NDArray[np.bool_],
+        positive: Booleans,
         weight: Array,
-        unit: NDArray[np.int64],
-        stratum: NDArray[np.integer[Any]],
+        unit: Integers,
+        stratum: Codes,
         n_strata: int,
         *,
         is_clustered: bool,
@@ -231,10 +228,10 @@ class WeightedRows:
 
 def _passed(
     weight: Array,
-    positive: NDArray[np.bool_],
-    has_both: NDArray[np.bool_],
-    runs: NDArray[np.intp],
-    stratum: NDArray[np.integer[Any]],
+    positive: Booleans,
+    has_both: Booleans,
+    runs: Places,
+    stratum: Codes,
     n_strata: int,
 ) -> tuple[Array, Array]:
     """Return the other label's weight that each run has passed, and each stratum's weights."""
@@ -303,7 +300,7 @@ def _fill(
 
 
 @kernel
-def count_units(words: Words, clusters: Clusters) -> NDArray[np.int64]:
+def count_units(words: Words, clusters: Clusters) -> Integers:
     """Return how many units have negatives, have positives, and are there, by group and lane."""
     counts = np.zeros((3, 2, LANES), np.int64)
     chosen, starts = np.empty_like(words), clusters.starts
@@ -319,7 +316,7 @@ def count_units(words: Words, clusters: Clusters) -> NDArray[np.int64]:
 
 
 @kernel
-def _set_influences(state: Array, totals: Array, n_units: NDArray[np.int64], value: Array) -> None:
+def _set_influences(state: Array, totals: Array, n_units: Integers, value: Array) -> None:
     """Fill in the AUC, and what turns components into influences on it; 0 where it is undefined.
 
     Units tell which labels a group has: what B's weights leave of all may be a rounding error.
@@ -341,12 +338,7 @@ def _set_influences(state: Array, totals: Array, n_units: NDArray[np.int64], val
 
 @kernel
 def set_variances(
-    state: Array,
-    totals: Array,
-    n_units: NDArray[np.int64],
-    n_rows: int,
-    is_clustered: bool,
-    variance: Array,
+    state: Array, totals: Array, n_units: Integers, n_rows: int, is_clustered: bool, variance: Array
 ) -> None:
     """Fill in the sums of squared influences.
 
@@ -518,7 +510,7 @@ def _add_to_group(a: float, b: float, term: float, row: int, lane: int, state: A
 
 @kernel
 def _words(
-    words: Words, unit: NDArray[np.int64], shift: np.uint64
+    words: Words, unit: Integers, shift: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     return (
         words[unit[0]] >> shift,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +19,8 @@ from fairperm.metrics.rankings import ListSums
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Codes, Integers
     from fairperm.engines.kernels.distances import SortedRows
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +32,10 @@ class ListsEngine:
     """
 
     rows: tuple[SortedRows, ...]
-    sizes: NDArray[np.int64]
-    wanted: NDArray[np.int64]
-    in_first: NDArray[np.bool_]
-    cluster: NDArray[np.integer[Any]]
+    sizes: Integers
+    wanted: Integers
+    in_first: Booleans
+    cluster: Codes
     is_second: bool
     of_group: Callable[[ListSums], tuple[Array, Array]]
 
@@ -47,10 +44,10 @@ class ListsEngine:
     @classmethod
     def of(
         cls,
-        query: NDArray[np.integer[Any]],
+        query: Codes,
         value: Array,
-        group: NDArray[np.integer[Any]],
-        cluster: NDArray[np.integer[Any]],
+        group: Codes,
+        cluster: Codes,
         of_group: Callable[[ListSums], tuple[Array, Array]],
     ) -> ListsEngine:
         """Order queries and items by their values, never by their names.
@@ -176,9 +173,7 @@ class ListsEngine:
         return sums
 
 
-def _should_swap(
-    query: NDArray[np.integer[Any]], value: Array, group: NDArray[np.integer[Any]]
-) -> bool:
+def _should_swap(query: Codes, value: Array, group: Codes) -> bool:
     """Whether the user's second group has fewer items, smaller values, or less of some list.
 
     Names do not matter: swapping the groups changes no draw.

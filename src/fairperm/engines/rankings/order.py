@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Codes, Places
     from fairperm.engines.kernels.divergences import WalkedLists
-
-    Array = NDArray[np.float64]
-    Numbers = NDArray[np.integer[Any]]
-    Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +39,7 @@ class DivergenceEngine:
     block_size = 64  # draws
 
     @classmethod
-    def of(
-        cls, query: Numbers, stratum: Numbers, group: Numbers, weight: Array
-    ) -> DivergenceEngine:
+    def of(cls, query: Codes, stratum: Codes, group: Codes, weight: Array) -> DivergenceEngine:
         """Order the lists by their items, which are sorted by query and from the top of its list.
 
         ``weight`` is that of the shares of groups among the items down to each.
@@ -96,7 +91,7 @@ class DivergenceEngine:
 
 
 def _number_within(
-    which: Places, values: Numbers, make_keys: Callable[[Places, Places], list[NDArray[Any]]]
+    which: Places, values: Codes, make_keys: Callable[[Places, Places], list[NDArray[Any]]]
 ) -> Places:
     """Return the values as numbers from 0 in each list.
 

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-
 
 T = TypeVar("T")
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Integers
     from fairperm.engines.sample import Cells
 
 _NUMPY_LIMIT = 10**9  # NumPy refuses to draw from populations of this size and larger
 
 
-def permute(sample: Cells, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def permute(sample: Cells, draws: int, rng: np.random.Generator) -> Integers:
     """Return counts by draw, stratum, group and cell, labels exchanged inside each block."""
     counts = np.empty((draws, *sample.counts.shape), np.int64)
     for s, stratum in enumerate(sample.counts):
@@ -32,9 +31,7 @@ def permute(sample: Cells, draws: int, rng: np.random.Generator) -> NDArray[np.i
     return counts
 
 
-def random_subset(
-    totals: NDArray[np.int64], size: int, draws: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def random_subset(totals: Integers, size: int, draws: int, rng: np.random.Generator) -> Integers:
     """Count by kind the units of uniformly random subsets: multivariate hypergeometric draws.
 
     The totals are those of one population, or of one for each draw.
@@ -49,9 +46,7 @@ def random_subset(
     return _subset_by_kind(totals, size, rng)
 
 
-def _subset_by_kind(
-    totals: NDArray[np.int64], size: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _subset_by_kind(totals: Integers, size: int, rng: np.random.Generator) -> Integers:
     """Draw a subset of each of many populations, one kind after the other."""
     chosen = np.empty_like(totals)
     rest = totals.sum(axis=1)
@@ -64,9 +59,7 @@ def _subset_by_kind(
     return chosen
 
 
-def thinned_subset(
-    totals: NDArray[np.int64], size: int, draws: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def thinned_subset(totals: Integers, size: int, draws: int, rng: np.random.Generator) -> Integers:
     """Return such draws from populations of any size, by thinning and exact correction.
 
     Keeping every unit with the same probability gives a subset that is uniform given its size.
@@ -92,7 +85,7 @@ def thinned_subset(
     return chosen
 
 
-def bootstrap(counts: NDArray[np.int64], draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def bootstrap(counts: Integers, draws: int, rng: np.random.Generator) -> Integers:
     """Resample each table of counts with replacement; the draws' axis stands before the cells'."""
     n = counts.sum(axis=-1, keepdims=True)
     share = counts / np.maximum(n, 1)
@@ -100,6 +93,6 @@ def bootstrap(counts: NDArray[np.int64], draws: int, rng: np.random.Generator) -
     return rng.multinomial(n, share[..., None, :], size=(*counts.shape[:-1], draws))
 
 
-def bootstrap_sample(sample: Cells, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def bootstrap_sample(sample: Cells, draws: int, rng: np.random.Generator) -> Integers:
     """Return counts by draw, stratum, group and cell, each group resampled within its strata."""
     return np.moveaxis(bootstrap(sample.counts, draws, rng), 2, 0)

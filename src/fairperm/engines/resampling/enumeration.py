@@ -19,11 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Integers, Places
     from fairperm.engines.sample import Cells
-
-    Array = NDArray[np.float64]
 
 _SKIPPED = math.log(1e-20)
 POINTS_PER_DRAW = 4  # tables that can be enumerated in the time of one random draw
@@ -36,7 +33,7 @@ class _Block:
     """The labels exchanged among some cells of one stratum."""
 
     stratum: int
-    cells: NDArray[np.intp]
+    cells: Places
     totals: list[int]
     size: int
     low: list[int]
@@ -52,7 +49,7 @@ class _Block:
     def n_points(self) -> int:
         return math.prod(self.high[c] - self.low[c] + 1 for c in self.free)
 
-    def points(self) -> tuple[NDArray[np.int64], Array]:
+    def points(self) -> tuple[Integers, Array]:
         """Return every way to draw ``size`` rows, and the logarithms of their weights."""
         free = self.free
         axes = [np.arange(self.low[c], self.high[c] + 1) for c in free]
@@ -72,7 +69,7 @@ class _Block:
 
 def enumerate_permutations(
     sample: Cells, n_resamples: int, *, by_sum: bool
-) -> tuple[NDArray[np.int64], Array] | None:
+) -> tuple[Integers, Array] | None:
     """Return all tables and their log-probabilities, or None if drawing would be faster.
 
     With ``by_sum``, tables with equal row totals over the strata have equal statistics, as for
@@ -132,7 +129,7 @@ def _blocks(sample: Cells) -> list[_Block]:
     return blocks
 
 
-def _log_probability(table: NDArray[np.int64]) -> float:
+def _log_probability(table: Integers) -> float:
     """Return roughly the log-probability of a table: it only decides where the tails end."""
     first, total = table[0].tolist(), table.sum(axis=0).tolist()
     ways = sum(_log_choose(n, k) for n, k in zip(total, first, strict=True))
@@ -168,9 +165,7 @@ def _log_sum(log_weights: Array) -> float:
     return float(highest + np.log(np.exp(log_weights - highest).sum()))
 
 
-def _tables(
-    sample: Cells, blocks: list[_Block], points: list[NDArray[np.int64]]
-) -> NDArray[np.int64]:
+def _tables(sample: Cells, blocks: list[_Block], points: list[Integers]) -> Integers:
     """Return whole tables of counts, from each block's counts of the first group."""
     totals = sample.counts.sum(axis=1)
     tables = np.empty((len(points[0]), *sample.counts.shape), np.int64)
@@ -188,7 +183,7 @@ def _convolution_steps(blocks: list[_Block]) -> int:
     return steps
 
 
-def _tables_by_sum(sample: Cells, blocks: list[_Block]) -> tuple[NDArray[np.int64], Array]:
+def _tables_by_sum(sample: Cells, blocks: list[_Block]) -> tuple[Integers, Array]:
     """Return one table for each total over the strata of the first cell of the moving blocks.
 
     Its probability is the convolution of the strata's. Which table stands for a total does not

@@ -145,9 +145,7 @@ def _stop_together(stops: Sequence[Stop[T]]) -> Stop[list[T]]:
 
 
 def _permute_block(
-    together: Sequence[tuple[Permuting, Callable[[Estimates], T]]],
-    n: int,
-    rng: np.random.Generator,
+    together: Sequence[tuple[Permuting, Callable[[Estimates], T]]], n: int, rng: np.random.Generator
 ) -> list[T]:
     if len(together) == 1:
         engine, keep = together[0]
