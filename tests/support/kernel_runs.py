@@ -15,7 +15,6 @@ import numpy as np
 import fairperm
 from fairperm.engines.kernels.radix_sort import radix_argsort
 from fairperm.engines.kernels.subsets import STATE_WORDS, random_subsets
-from fairperm.engines.kernels.totals import resampled_totals
 from studies.calibration.rivals import compute_aucs
 from studies.paper.table1 import fairtest_pvalue
 
@@ -126,7 +125,6 @@ def _kernels() -> Iterator[tuple[str, Any]]:
     state = seeded(5)
     sizes = np.array([3, 64, 65, 1000])
     yield "subsets", random_subsets(sizes, np.array([1, 60, 5, 900]), state)
-    yield "drawn", resampled_totals(rng.integers(0, 30, (3, 30)), rng.normal(size=(30, 2)))
     x, error = rng.normal(size=(2, 30))
     yield "fairtest", fairtest_pvalue(x, error, 20, rng)
     yield "resampled", compute_aucs(rng.random(30) < 0.5, rng.integers(0, 30, (9, 30), np.int32))

@@ -333,40 +333,26 @@ class Source:
     """Where columns are read: the arguments themselves, or ``data`` by their names.
 
     Rows that an engine has counted, summed or sampled are passed on as ``data`` in this form.
-
-    Attributes
-    ----------
-    columns
-        A frame, or a mapping of column names to values.
-    count
-        The number of rows that each row stands for; None if that is one.
-    alike
-        The number of equal clusters that each row's cluster stands for, if clusters were counted.
-    values
-        By argument, the values to read in place of its column: bins of scores, for example. The
-        column may also serve as another argument, and stays unchanged for that.
-    predictions
-        By argument, predictions that the engine made from the scores.
-    bins
-        The bins whose middles are in place of the scores; None if scores are not put into bins.
-    contributions
-        Each row's contributions if its label is positive, and if it is not; None if they are to be
-        computed from the columns.
-    are_copies
-        Whether a user has counted them: they may be repeated, and stand for none.
-    notes
-        Remarks for the result.
     """
 
-    columns: object = None
+    columns: object = None  # a frame, or a mapping of column names to values
+    # the number of rows that each row stands for; None if that is one
     count: Integers | None = None
+    # the number of equal clusters that each row's cluster stands for, if clusters were counted
     alike: Integers | None = None
+    # By argument, the values to read in place of its column: bins of scores, for example. The
+    # column may also serve as another argument, and stays unchanged for that.
     values: Mapping[str, object] = field(default_factory=dict)
+    # by argument, predictions that the engine made from the scores
     predictions: Mapping[str, object] = field(default_factory=dict)
+    # the bins whose middles are in place of the scores; None if scores are not put into bins
     bins: ScoreRanges | None = None
+    # each row's contributions if its label is positive, and if it is not; None if they are to be
+    # computed from the columns
     contributions: tuple[Array, Array] | None = None
+    # whether a user has counted them: they may be repeated, and stand for none
     are_copies: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # remarks for the result
     _columns: Mapping[Any, Any] | None = field(default=None, init=False)
     _read: dict[object, tuple[object, Column]] = field(default_factory=dict, init=False)
 

@@ -42,61 +42,41 @@ class Sample:
     A test chooses the rows of the groups that it compares, and adds ``contributions`` and
     ``block``. Labels are exchanged inside each stratum, only among rows of equal block, and whole
     clusters at a time.
-
-    Attributes
-    ----------
-    columns
-        Those that the metric is computed from: ``y_true``, ``y_pred``, ``y_score``.
-    group, stratum
-        Each row's index into ``groups`` and ``strata``; group 0 is the user's first one.
-    weight, cluster
-        Each row's weight and index into ``clusters``, if the user gave them and they are not all
-        alike.
-    whole_cluster
-        Each row's cluster before clusters with rows of several groups or strata were split.
-    matched
-        The number of each row's matched set, if the user gave them.
-    period
-        Each row's index into ``periods``, if the user gave them.
-    alike
-        The number of equal clusters that each row's cluster stands for, if clusters were counted;
-        ``count`` has the rows of all of them.
-    are_sums
-        Whether the rows are units whose weights or clusters have gone into their contributions.
-    bins
-        The bins whose middles are in place of the scores; None if scores are not put into bins.
-    contributions
-        What each row adds to the totals of the metric; empty until the metric is known, unless an
-        engine has added them up.
-    block
-        Labels are exchanged among rows of equal block; empty until the scheme is known.
-    attribute
-        The name of the column of groups, or "".
-    notes
-        Remarks for the result.
     """
 
+    # those that the metric is computed from: ``y_true``, ``y_pred``, ``y_score``
     columns: Mapping[str, NDArray[Any]]
+    # each row's index into ``groups`` and ``strata``; group 0 is the user's first one
     group: Codes
     stratum: Codes
     count: Integers
     groups: tuple[Hashable, ...]
     strata: tuple[Hashable, ...]
+    # each row's weight and index into ``clusters``, if the user gave them and they are not all
+    # alike
     weight: Array | None = None
     cluster: Codes | None = None
     clusters: tuple[Hashable, ...] = ()
+    # each row's cluster before clusters with rows of several groups or strata were split
     whole_cluster: Codes | None = None
-    matched: Codes | None = None
-    period: Codes | None = None
+    matched: Codes | None = None  # the number of each row's matched set, if the user gave them
+    period: Codes | None = None  # each row's index into ``periods``, if the user gave them
     periods: tuple[Hashable, ...] = ()
+    # the number of equal clusters that each row's cluster stands for, if clusters were counted;
+    # ``count`` has the rows of all of them
     alike: Integers | None = None
+    # whether the rows are units whose weights or clusters have gone into their contributions
     are_sums: bool = False
     n_dropped: int = 0
+    # the bins whose middles are in place of the scores; None if scores are not put into bins
     bins: ScoreRanges | None = None
+    # what each row adds to the totals of the metric; empty until the metric is known, unless an
+    # engine has added them up
     contributions: Array = field(default_factory=lambda: np.empty((0, 0)))
+    # labels are exchanged among rows of equal block; empty until the scheme is known
     block: Codes = field(default_factory=lambda: np.empty(0, np.uint8))
-    attribute: str = ""
-    notes: tuple[str, ...] = ()
+    attribute: str = ""  # the name of the column of groups, or ""
+    notes: tuple[str, ...] = ()  # remarks for the result
 
     @property
     def n_groups(self) -> int:

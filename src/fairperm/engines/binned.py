@@ -74,7 +74,6 @@ class BinnedEngine:
 
     @property
     def counts_per_draw(self) -> float:
-        """Return how many counts one permutation is made of."""
         return self.coarse.counts_per_draw
 
     @property
@@ -83,24 +82,19 @@ class BinnedEngine:
         return self.coarse.order
 
     def with_variance(self, variance: Variance | None) -> BinnedEngine:
-        """Return the same engine with another variance."""
         fine, coarse = (one.with_variance(variance) for one in (self.fine, self.coarse))
         return replace(self, fine=fine, coarse=coarse)
 
     def observed(self, seed: int = 0) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
         return self.fine.observed(seed)
 
     def pooled(self) -> Estimates:
-        """Return the estimates of all groups as one, which no permutation changes."""
         return self.fine.pooled()
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
         return self.coarse.permuted(n, rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` bootstrap samples, whose centre is the sample."""
         return self.fine.bootstrapped(n, rng)
 
     def enumerated(self, n_resamples: int, *, by_sum: bool) -> None:

@@ -152,21 +152,17 @@ class CallableEngine:
         return replace(engine, strata=tuple(strata))
 
     def with_variance(self, variance: Variance | None) -> CallableEngine:
-        """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
     def observed(self, seed: int = 0) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
         rng = streams.stream(seed, streams.OBSERVED)
         return self._estimates([[stratum.groups for stratum in self.strata]], "", rng)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
         samples = ([stratum.permute(rng) for stratum in self.strata] for _ in range(n))
         return self._estimates(samples, "permutation", rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` bootstrap samples."""
         samples = ([stratum.resample(rng) for stratum in self.strata] for _ in range(n))
         return self._estimates(samples, "bootstrap sample", rng)
 

@@ -51,13 +51,11 @@ class CellsEngine:
 
     @property
     def counts_per_draw(self) -> float:
-        """Return how many counts one permutation is made of."""
         resamples = self.n_bootstrap if self.variance == Variance.BOOTSTRAP else 0
         return self.sample.counts.size * (1 + resamples)
 
     @property
     def weights(self) -> Array | None:
-        """Return the strata's weights."""
         return self.sample.weights
 
     @property
@@ -66,21 +64,17 @@ class CellsEngine:
         return self.sample.order
 
     def with_variance(self, variance: Variance | None) -> CellsEngine:
-        """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
     def observed(self, seed: int = 0) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
         is_random = self.variance == Variance.BOOTSTRAP
         rng = streams.stream(seed, streams.OBSERVED) if is_random else None
         return self.estimates(self.sample.counts[None], rng)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
         return self._in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` bootstrap samples."""
         return self._in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
 
     def _in_pieces(
@@ -94,14 +88,12 @@ class CellsEngine:
         return join_estimates([self.estimates(drawn(size), rng) for size in sizes])
 
     def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
-        """Return the estimates of every permutation with its log-probability, if few enough."""
         if self.variance is not None and not self.variance.is_closed_form:
             return None
         every = enumerate_permutations(self.sample, n_resamples, by_sum=by_sum)
         return None if every is None else (self.estimates(every[0]), every[1])
 
     def pooled(self) -> Estimates:
-        """Return the estimates of all groups as one, which no permutation changes."""
         counts = self.sample.counts.sum(axis=1, keepdims=True)
         return self._estimates(counts[None])
 

@@ -30,23 +30,12 @@ _ROUNDING = 1e-9  # of an effective number of rows
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimates of a block of draws.
+    """The estimates of a block of draws."""
 
-    Attributes
-    ----------
-    value
-        By part of the metric, draw, stratum and group; NaN where undefined.
-    variance
-        Variance of each value, in the same shape.
-    size
-        Denominator of each rate, or number of rows, in the same shape.
-    third
-        Third cumulant of each value, in the same shape; None if skewness stays in.
-    """
-
-    value: Array
-    variance: Array
-    size: Array
+    value: Array  # by part of the metric, draw, stratum and group; NaN where undefined
+    variance: Array  # variance of each value, in the same shape
+    size: Array  # denominator of each rate, or number of rows, in the same shape
+    # third cumulant of each value, in the same shape; None if skewness stays in
     third: Array | None = None
 
     def each(self, change: Callable[[Array], Array]) -> Estimates:

@@ -105,11 +105,9 @@ class ManyGroupsEngine(SharedLabels):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Return the user's groups by their sizes and rows."""
         return tuple(np.argsort(self.place).tolist())
 
     def observed(self, seed: int = 0) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
         return self.of_labels(self.group[None], 1, streams.stream(seed, streams.OBSERVED))
 
     @property
@@ -125,7 +123,6 @@ class ManyGroupsEngine(SharedLabels):
         return random_groups(self.block_sizes, self.wanted, seeds)
 
     def pooled(self) -> Estimates:
-        """Return the estimates of all groups as one, which no permutation changes."""
         one = replace(
             self,
             group=np.zeros_like(self.group),
@@ -170,21 +167,21 @@ class ManyGroupsEngine(SharedLabels):
     def _leave_one_out(self, alone: LeaveOneOut, groups: NDArray[np.uint8], totals: Array) -> Array:
         """Return the variances of every part from the influences of single units."""
         from fairperm.engines.kernels.group_labels import group_influences, group_totals
+        from fairperm.engines.kernels.totals import Terms
 
         counts = group_totals(groups, alone.counted, self.stratum_starts, len(self.place))
         found = []
         for part in alone.parts:
             with np.errstate(divide="ignore", invalid="ignore"):
                 lines = alone.lines(part, totals, self.sizes, counts)
-                squares = group_influences(
-                    groups,
+                terms = Terms(
                     self.moments.columns.T,
                     part.bases,
                     part.columns,
                     part.starts,
                     self.stratum_starts,
-                    np.moveaxis(lines, 0, -1),
                 )
+                squares = group_influences(groups, terms, np.moveaxis(lines, 0, -1))
                 found.append(alone.variance(part, squares, totals, self.sizes))
         return np.stack(found)[..., self.place]
 

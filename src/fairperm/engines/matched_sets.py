@@ -41,22 +41,14 @@ _ROUNDING = 1e-28  # a variance this small against its terms is zero but for rou
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is exchanged: one side for each group (axis 1) of each set, or cluster of sets (axis 0).
+    """What is exchanged: sides by set, or cluster of sets (axis 0), and group (axis 1)."""
 
-    Attributes
-    ----------
-    totals
-        Mean contributions of a set's rows, or weighted sums of those of a cluster's sets.
-    stratum, share
-        The stratum of each unit, and the weight of each stratum's gap; the weights add up to 1.
-    leaves_one_out
-        Whether units weigh differently: their influences are leave-one-out ones.
-    """
-
+    # mean contributions of a set's rows, or weighted sums of those of a cluster's sets
     totals: Array
+    # the stratum of each unit, and the weight of each stratum's gap; the weights add up to 1
     stratum: Places
     share: Array
-    leaves_one_out: bool
+    leaves_one_out: bool  # whether units weigh differently: their influences are leave-one-out ones
 
     def strata(self) -> tuple[list[Array], Array]:
         """Return the sides of each stratum, and its share: names of strata change no draw."""
@@ -70,28 +62,18 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class MatchedSets:
-    """Kinds of sets of one stratum, and how many of each have their higher side first.
-
-    Attributes
-    ----------
-    low, high
-        The sides of each kind: mean contributions, ordered by their values.
-    count, first_high
-        Sets of each kind, and those whose higher side is of the group that is first here.
-    sign
-        −1 if the user's second group is first here: names change no draw.
-    leaves_one_out
-        Whether influences are leave-one-out ones.
-    """
+    """Kinds of sets of one stratum, and how many of each have their higher side first."""
 
     part: Metric
+    # the sides of each kind: mean contributions, ordered by their values
     low: Array
     high: Array
+    # sets of each kind, and those whose higher side is of the group that is first here
     count: Integers
     first_high: Integers
-    sign: int
+    sign: int  # −1 if the user's second group is first here: names change no draw
     variance: Variance | None
-    leaves_one_out: bool = False
+    leaves_one_out: bool = False  # whether influences are leave-one-out ones
 
     @classmethod
     def of(cls, part: Metric, sides: Array, variance: Variance | None) -> MatchedSets:
@@ -132,15 +114,12 @@ class MatchedSets:
 
     @property
     def n_sets(self) -> int:
-        """Return the number of sets."""
         return int(self.count.sum())
 
     def observed(self) -> Gaps:
-        """Return the gap of the sample itself."""
         return self._gaps(self.first_high[None])
 
     def permuted(self, n: int, rng: np.random.Generator) -> Gaps:
-        """Return the gaps of ``n`` random exchanges inside the sets."""
         step = max(1, _NUMBERS_AT_ONCE // len(self.count))
         sizes = blocks.split_draws(n, step)
         return join_gaps([self._gaps(self._draw(m, rng)) for m in sizes])
@@ -154,7 +133,6 @@ class MatchedSets:
         return chosen
 
     def enumerated(self, n_resamples: int) -> tuple[Gaps, Array] | None:
-        """Return the gaps of all exchanges with their log-probabilities, if they are few."""
         from scipy.special import gammaln
 
         moving = np.flatnonzero((self.low != self.high).any(axis=1))
@@ -170,7 +148,6 @@ class MatchedSets:
         return self._gaps(chosen), ways.sum(axis=1)
 
     def values(self) -> tuple[Array, Array]:
-        """Return the values of the user's groups, and their standard errors over sets."""
         chosen = self.first_high.astype(float)
         values, errors = [], []
         for mine in (chosen, self.count - chosen):
@@ -184,7 +161,6 @@ class MatchedSets:
         return np.array(values[:: self.sign]), np.array(errors[:: self.sign])
 
     def influences(self) -> tuple[Array, Array]:
-        """Return the sizes of the influences of sets on the gap, and how many have them."""
         mine = self.first_high[None].astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             _, gradients, _ = self._totals(mine)
@@ -469,19 +445,12 @@ class ManyMatchedSets:
 
 @dataclass(frozen=True, slots=True)
 class _ArrangedSides:
-    """The sets of one stratum.
+    """The sets of one stratum."""
 
-    Attributes
-    ----------
-    sides
-        Mean contributions by set, side and contribution, ordered by their values: names of groups
-        and sets change no draw.
-    place
-        The side of each group in the sample, by set.
-    """
-
+    # mean contributions by set, side and contribution, ordered by their values: names of groups and
+    # sets change no draw
     sides: Array
-    place: Places
+    place: Places  # the side of each group in the sample, by set
 
     @classmethod
     def of(cls, sides: Array) -> _ArrangedSides:

@@ -64,31 +64,17 @@ def _order_parts(rows: Sample, part: Codes, first_keys: list[Array]) -> Places:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Counts of the rows that are equal to a metric and its scheme.
+    """Counts of the rows that are equal to a metric and its scheme."""
 
-    Attributes
-    ----------
-    counts
-        Rows by stratum, group and cell. Groups and strata are ordered by their counts, never by
-        their names: swapping or renaming them changes no random draw.
-    contributions
-        Contributions of one row of each cell to the metric's totals.
-    block
-        Labels are exchanged among cells of equal block only.
-    weights
-        The weight of each stratum, or None for Mantel–Haenszel weights. A sign changes no order.
-    order
-        The user's groups in the order of ``counts``.
-    are_sums
-        Whether the rows are weighted, or clusters.
-    """
-
+    # Rows by stratum, group and cell. Groups and strata are ordered by their counts, never by their
+    # names: swapping or renaming them changes no random draw.
     counts: Integers
-    contributions: Array
-    block: Codes
+    contributions: Array  # contributions of one row of each cell to the metric's totals
+    block: Codes  # labels are exchanged among cells of equal block only
+    # The weight of each stratum, or None for Mantel–Haenszel weights. A sign changes no order.
     weights: Array | None
-    order: tuple[int, ...]
-    are_sums: bool = False
+    order: tuple[int, ...]  # the user's groups in the order of ``counts``
+    are_sums: bool = False  # whether the rows are weighted, or clusters
 
     @classmethod
     def from_rows(cls, rows: Sample, weights: Array | None, *, many: bool = False) -> Cells:

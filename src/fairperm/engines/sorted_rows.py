@@ -54,7 +54,6 @@ class AucWalk:
     centres: Array
 
     def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        """Return values and variances by lane, stratum and group: with a bit, and without."""
         del lanes, sizes  # all are computed at once
         return auc_by_lane(words, self.layout, self.centres)
 
@@ -72,7 +71,6 @@ class WeightedAucWalk:
         return cls(walk_weighted_rows(rows, unit))
 
     def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        """Return values and variances by lane, stratum and group: with a bit, and without."""
         del lanes, sizes  # all are computed at once
         return weighted_auc_by_lane(words, self.rows)
 
@@ -97,7 +95,6 @@ class AucChangeWalk:
         return cls(PairedRows.build(of_new, of_old, by_new, by_old))
 
     def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        """Return values and variances by lane, stratum and group: with a bit, and without."""
         del lanes, sizes  # all are computed at once
         return auc_changes_by_lane(words, self.rows)
 
@@ -117,7 +114,6 @@ class GroupWalk(ABC):
         return squares
 
     def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        """Return values and variances by lane, stratum and group: with a bit, and without."""
         both = [self.find_one(one, lanes) for one in (words, ~words)]
         value, squares = (np.stack(one, axis=-1) for one in zip(*both, strict=True))
         return value, self.find_variance(squares, np.broadcast_to(sizes, value.shape))
@@ -149,7 +145,6 @@ class PrecisionWalk(GroupWalk):
         )
 
     def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
-        """Return values and squared influences by lane and stratum, of the units with a bit."""
         return average_precision_by_lane(words, self.rows, lanes)
 
     def find_variance(self, squares: Array, sizes: Array) -> Array:
@@ -174,7 +169,6 @@ class ClassWalk(GroupWalk):
         return cls(ClassRows.of(rows, unit), part.is_weighted)
 
     def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
-        """Return values and squared influences by lane and stratum, of the units with a bit."""
         return one_versus_rest_by_lane(words, self.rows, lanes, weighted=self.is_weighted)
 
 
@@ -191,24 +185,14 @@ _WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Integers], Walk]] = {
 
 @dataclass(frozen=True, slots=True)
 class SortedRowsEngine(UnitsEngine):
-    """Estimates from walks through sorted rows, of which whole clusters change groups.
+    """Estimates from walks through sorted rows, of which whole clusters change groups."""
 
-    Attributes
-    ----------
-    part
-        The metric.
-    walk
-        The walk through the rows.
-    contributions, weight
-        Of each row; no weights if all are one.
-    row, unit
-        The row of each unit if all have only one, else the unit of each row.
-    """
-
-    part: RankMetric | RankChange
-    walk: Walk
+    part: RankMetric | RankChange  # the metric
+    walk: Walk  # the walk through the rows
+    # of each row; no weights if all are one
     contributions: Array
     weight: Array | None = None
+    # the row of each unit if all have only one, else the unit of each row
     row: Codes | None = None
     unit: Integers | None = None
 

@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.radix_sort import argsort_numbers
-from fairperm.engines.kernels.totals import resampled_totals, squared_influences, subset_totals
+from fairperm.engines.kernels.totals import Terms, squared_influences, subset_totals
 from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.units import Layout, UnitsEngine, order_ties
@@ -99,15 +99,8 @@ class TotalsEngine(UnitsEngine):
         for part in alone.parts:
             with np.errstate(divide="ignore", invalid="ignore"):
                 lines = alone.lines(part, totals, sizes, counts)
-            squares = squared_influences(
-                words,
-                self.moments.columns.T,
-                part.bases,
-                part.columns,
-                part.starts,
-                starts,
-                np.moveaxis(lines, (0, 1), (1, 3)),
-            )
+            terms = Terms(self.moments.columns.T, part.bases, part.columns, part.starts, starts)
+            squares = squared_influences(words, terms, np.moveaxis(lines, (0, 1), (1, 3)))
             squares = np.moveaxis(squares, -1, 0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 found.append(alone.variance(part, squares, totals, sizes))
@@ -134,10 +127,11 @@ class TotalsEngine(UnitsEngine):
         for s, g, members in self.layout.members(in_first):
             if not members.size:
                 continue
-            contributions = np.ascontiguousarray(self.moments.columns[members, :wanted])
+            contributions = self.moments.columns[members, :wanted]
             at_once = max(1, _ROWS_AT_ONCE // len(members))
             for start in range(0, n, at_once):
-                size = (min(at_once, n - start), len(members))
-                total = resampled_totals(rng.integers(len(members), size=size), contributions)
-                totals[start : start + at_once, s, g, self.moments.moving[:wanted]] = total
+                drawn = rng.integers(len(members), size=(min(at_once, n - start), len(members)))
+                times = np.stack([np.bincount(one, minlength=len(members)) for one in drawn])
+                place = slice(start, start + at_once), s, g, self.moments.moving[:wanted]
+                totals[place] = times @ contributions
         return self.moments.estimates(totals, self.layout.sizes, None)

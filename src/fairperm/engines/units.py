@@ -149,15 +149,12 @@ class UnitsEngine(SharedLabels):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Return the user's groups by their sizes and rows."""
         return self.layout.order
 
     def with_variance(self, variance: Variance | None) -> Self:
-        """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
     def observed(self, seed: int = 0) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
         return self.of_labels(same_in_all_lanes(self.layout.in_first), 1, stream(seed, OBSERVED))
 
     @property
@@ -176,7 +173,6 @@ class UnitsEngine(SharedLabels):
         return self.layout.subsets(rng)
 
     def of_labels(self, labels: Words, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` choices of the first group."""
         every = self._of_words(labels, n)
         estimates = every.each(lambda array: array[:, :n])
         if self.variance != Variance.BOOTSTRAP:
@@ -189,7 +185,6 @@ class UnitsEngine(SharedLabels):
         return estimates.in_order(self.order)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` bootstrap samples."""
         return self._resampled(self.layout.in_first, n, rng).in_order(self.order)
 
     def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:

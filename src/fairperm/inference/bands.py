@@ -33,63 +33,37 @@ _OUTWARDS: Mapping[str, Mapping[str, np.ufunc]] = {  # by alternative, what is l
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """P-values and critical gaps of each statistic, singly and jointly.
+    """P-values and critical gaps of each statistic, singly and jointly."""
 
-    Attributes
-    ----------
-    pvalue, adjusted_pvalue
-        P-value of each statistic, and by single-step max-T among those tested jointly.
-    band, joint_band
-        The lowest and the highest gap that is not significant, singly and jointly.
-    joint
-        Whether each statistic is tested jointly.
-    global_pvalue
-        The smallest of the adjusted p-values.
-    tails
-        The tails that are compared: "above", "below", these two, or "both" for sizes.
-    error, skewness
-        Standard error of the observed gaps, and the skewness that the statistics are without.
-    """
-
+    # P-value of each statistic, and by single-step max-T among those tested jointly
     pvalue: Array
     adjusted_pvalue: Array
+    # the lowest and the highest gap that is not significant, singly and jointly
     band: tuple[Array, Array]
     joint_band: tuple[Array, Array]
-    joint: Booleans
-    global_pvalue: float
+    joint: Booleans  # whether each statistic is tested jointly
+    global_pvalue: float  # the smallest of the adjusted p-values
+    # the tails that are compared: "above", "below", these two, or "both" for sizes
     tails: Mapping[str, _Tail]
+    # standard error of the observed gaps, and the skewness that the statistics are without
     error: Array
     skewness: Array
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """One tail of every statistic, outwards: S above zero, −S below it, or |S|.
+    """One tail of every statistic, outwards: S above zero, −S below it, or |S|."""
 
-    Attributes
-    ----------
-    observed
-        The statistics of the sample.
-    tolerance
-        By how much ties may differ.
-    least_pvalue, least_critical
-        No p-value of a statistic is smaller, and no critical value less far out.
-    scale
-        What each statistic is divided by for the largest of a draw.
-    single_pvalue, critical
-        One-sided p-value of each statistic, and what it must exceed, by itself.
-    largest
-        The largest scaled statistic of those tested jointly, for each draw.
-    """
-
-    observed: Array
-    tolerance: Array
+    observed: Array  # the statistics of the sample
+    tolerance: Array  # by how much ties may differ
+    # no p-value of a statistic is smaller, and no critical value less far out
     least_pvalue: Array
     least_critical: float
-    scale: Array
+    scale: Array  # what each statistic is divided by for the largest of a draw
+    # one-sided p-value of each statistic, and what it must exceed, by itself
     single_pvalue: Array
     critical: Array
-    largest: Array
+    largest: Array  # the largest scaled statistic of those tested jointly, for each draw
 
     def slack(self, joint: Booleans) -> float:
         """Return by how much scaled ties may differ."""

@@ -46,7 +46,6 @@ class GapVariance(ErrorsByGap):
             return cls(float(p[used].sum() / whole), float(q[used].sum() / whole))
 
     def standard_error(self, gap: float) -> float:
-        """Return the standard error of the estimate where this is the true gap."""
         variance = self.slope * gap + self.at_zero
         return math.sqrt(variance) if variance > 0 else 0.0 * variance
 

@@ -147,7 +147,6 @@ class AtLeastNormal:
 
     @property
     def smallest(self) -> float:
-        """The probability of one labelling of the rows."""
         return self.permuted.smallest
 
     def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:

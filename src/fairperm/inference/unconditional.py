@@ -436,7 +436,6 @@ class _SummedTails:
         self.below, self.above = sums
 
     def probability(self, region: Region) -> Array:
-        """Return the region's probability at each rate."""
         parts = []
         if region.below is not None:
             place = np.minimum(np.maximum(region.below - self.start + 1, 0), self.n)

@@ -27,20 +27,14 @@ _SCORES = {"y_score", "y_scores", "y_prob", "y_proba", "probas_pred", "score", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallableMetric(AnyMetric):
-    """A user's function of two columns, evaluated anew in every sample.
-
-    Attributes
-    ----------
-    columns
-        ``y_true``, and ``y_score`` if the second parameter is named like scores, else ``y_pred``.
-    takes_weight
-        Whether it has a parameter ``sample_weight``. A row of weight k must count as k rows do;
-        a function for which it does not is never given counts as weights.
-    """
+    """A user's function of two columns, evaluated anew in every sample."""
 
     name: str
     function: Callable[..., object]
+    # ``y_true``, and ``y_score`` if the second parameter is named like scores, else ``y_pred``
     columns: tuple[str, ...]
+    # Whether it has a parameter ``sample_weight``. A row of weight k must count as k rows do; a
+    # function for which it does not is never given counts as weights.
     takes_weight: bool
 
     is_function: ClassVar[bool] = True
@@ -75,12 +69,10 @@ class CallableMetric(AnyMetric):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The metrics whose gaps are tested: this one."""
         return (self,)
 
     @property
     def identity(self) -> object:
-        """A key that equal metrics share: the function and its columns."""
         return id(self.function), self.columns
 
     def for_arguments(self, inputs: Any) -> CallableMetric:
@@ -106,7 +98,6 @@ class CallableMetric(AnyMetric):
         return replace(self, columns=("y_true", "y_pred" if inputs.y_score is None else "y_score"))
 
     def change(self, *, old: int = -1) -> CallableMetric:
-        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
         from fairperm.metrics.changes import FunctionChange  # which is a function, too
 
         return FunctionChange.between_models(self, old)

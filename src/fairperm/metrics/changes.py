@@ -58,25 +58,14 @@ def columns_of_model(columns: Columns, *, new: bool) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change(Metric):
-    """The change of a function of totals.
+    """The change of a function of totals."""
 
-    Attributes
-    ----------
-    single
-        The metric that changes.
-    places
-        Where the contributions of the old and of the new model are among those of the change;
-        None if the first contribution is their difference, and the second is shared.
-    old
-        −1, or 1 if the models' values are added up.
-    sign
-        −1 if the contributions of the models stand in each other's places.
-    """
-
-    single: Metric
+    single: Metric  # the metric that changes
+    # where the contributions of the old and of the new model are among those of the change; None if
+    # the first contribution is their difference, and the second is shared
     places: tuple[tuple[int, ...], tuple[int, ...]] | None
-    old: int
-    sign: int = 1
+    old: int  # −1, or 1 if the models' values are added up
+    sign: int = 1  # −1 if the contributions of the models stand in each other's places
 
     @classmethod
     def between_models(cls, metric: Metric, old: int = -1) -> Change:
@@ -107,7 +96,6 @@ class Change(Metric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of both models."""
         made = (f"{name}{NEW}" for name in self.single.columns if name != "y_true")
         return (*self.single.columns, *made)
 
@@ -118,34 +106,28 @@ class Change(Metric):
 
     @property
     def sizes_groups(self) -> bool:
-        """Whether the second total is the number of rows that the value is a share of."""
         return self.is_mean and self.single.has_denominator
 
     @property
     def has_two_denominators(self) -> bool:
-        """Whether it is the change of a rate whose denominator depends on the model."""
         return self.single.has_denominator and not self.is_mean
 
     def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> Metric:
-        """Return the change for the labels that occur in these groups of a table."""
         single = self.single.for_table(table, groups)
         if single is self.single or not is_of_totals(single):
             return self
         return replace(Change.between_models(single, self.old), sign=self.sign)
 
     def exchanged_label(self, columns: Columns) -> NDArray[Any]:
-        """Return the label of each row, within which groups are exchanged if they are so at all."""
         return self.single.exchanged_label(columns)
 
     def find_lacking(self, contributions: Array) -> str:
-        """Return which rows that either model needs are not among these."""
         if self.places is None:
             return AnyMetric.find_lacking(self, contributions)
         found = (self.single.find_lacking(contributions[:, list(side)]) for side in self.places)
         return next(filter(None, found), "")
 
     def matrix(self, columns: Columns) -> Array:
-        """Return what each row (axis 0) contributes to each total (axis 1)."""
         old, new = (
             self.single.matrix(columns_of_model(columns, new=side)) for side in (False, True)
         )
@@ -242,7 +224,6 @@ class RankChange(AnyMetric):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The metrics whose gaps are tested: this one."""
         return (self,)
 
     @property
@@ -251,11 +232,9 @@ class RankChange(AnyMetric):
         return Variance.DELONG
 
     def checked_matrix(self, columns: Columns) -> Array:
-        """Return the matrix of what each row contributes."""
         return self.matrix(columns)
 
     def matrix(self, columns: Columns) -> Array:
-        """Return the label and both scores of each row."""
         matrix = np.column_stack([columns[name] for name in self.columns]).astype(np.float64)
         return matrix * [1.0, -self.old, 1.0]
 
@@ -264,14 +243,12 @@ class RankChange(AnyMetric):
         return matrix[:, [0, 2, 1]] * [1.0, -self.old, -self.old]
 
     def value_of_counts(self, cells: Array) -> Callable[[Array], Array]:
-        """Return the function from counts of these cells (label, both scores) to the value."""
         old, new = (SortedCells.of(cells[:, [0, score]]) for score in (1, 2))
         return lambda counts: (
             self.sign * (new.components(counts).value() - old.components(counts).value())
         )
 
     def of_walk(self, value: Array, variance: Array) -> tuple[Array, Array]:
-        """Return value and variance from those of the new score's AUC minus the old one's."""
         return self.sign * value, variance
 
     def analyze(self, counts: Array, cells: Array) -> RankInfluences:
@@ -310,7 +287,6 @@ class FunctionChange(CallableMetric):
         return matrix[:, [0, 2, 1]]
 
     def value(self, columns: Sequence[NDArray[Any]], weight: Array | None, where: str) -> float:
-        """Return the change of the function's value in a sample; NaN if it is undefined."""
         truth, old, new = columns
         of_old, of_new = (self.single.value([truth, one], weight, where) for one in (old, new))
         return self.sign * (of_new + self.old * of_old)

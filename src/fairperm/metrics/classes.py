@@ -60,18 +60,10 @@ def label_rate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassMetric(Metric):
-    """A binary metric of one class against the rest, such as ``recall[cat]``.
+    """A binary metric of one class against the rest, such as ``recall[cat]``."""
 
-    Attributes
-    ----------
-    single
-        The binary metric.
-    label
-        The class, or its name as text.
-    """
-
-    single: Metric
-    label: Hashable
+    single: Metric  # the binary metric
+    label: Hashable  # the class, or its name as text
 
     @classmethod
     def of(cls, single: Metric, word: str, label: Hashable) -> ClassMetric:
@@ -131,22 +123,13 @@ class ClassMetric(Metric):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MacroMetric(AnyMetric):
-    """The mean of a binary metric over the classes, which are known only when the data are.
-
-    Attributes
-    ----------
-    single
-        The binary metric.
-    word
-        What users call it.
-    old
-        None; in a change from an old model −1, and 1 in the sum of both models.
-    """
+    """The mean of a binary metric over the classes, which are known only when the data are."""
 
     name: str
     meaning: str
-    single: Metric
-    word: str
+    single: Metric  # the binary metric
+    word: str  # what users call it
+    # none; in a change from an old model −1, and 1 in the sum of both models
     old: int | None = None
     aliases: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("y_true", "y_pred")
@@ -162,7 +145,6 @@ class MacroMetric(AnyMetric):
 
     @property
     def given(self) -> str | None:
-        """What its distribution is conditional on: the label, or nothing."""
         return "label" if self.single.given == "label" else None
 
     def for_arguments(self, inputs: Any) -> MacroMetric:
@@ -224,11 +206,9 @@ class _Mean(Metric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that classes are read from."""
         return ("y_true", "y_pred")
 
     def matrix(self, columns: Columns) -> Array:
-        """Return what each row contributes to the metric of each class."""
         return np.hstack([one.matrix(columns) for one in self.of_classes])
 
     def bases(self) -> dict[str, Array]:
@@ -277,7 +257,6 @@ class PerClass(AnyMetric):
     complement: ClassVar[None] = None
 
     def of_class(self, label: Hashable) -> AnyMetric:
-        """Return the metric of one class."""
         return self.make(label)
 
     def for_arguments(self, inputs: Any) -> AnyMetric:

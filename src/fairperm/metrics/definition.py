@@ -421,71 +421,48 @@ class AnyMetric:
 class Metric(AnyMetric):
     """A function ``value`` of the totals of a few contributions.
 
-    Attributes
-    ----------
-    name, aliases
-        What users may call it.
-    meaning
-        What it measures, in plain words, as the end of "the …".
-    contributions
-        Name of each contribution, and what a row adds to its total, as a function of the
-        columns that its parameters name (``y_true``, ``y_pred``, ``y_score``).
-    value
-        The metric from the totals of the contributions, in their order. Doubling all totals must
-        not change it: it describes a distribution, not a sample's size. It must also work for
-        complex numbers, by which its derivative is taken: no ``abs`` and no comparisons.
-    kind
-        How columns are read.
-    complement
-        The metric that is one minus this one: the same hypothesis.
-    given
-        "label" or "prediction" if the metric depends only on the distribution given that;
-        "either" if given that one of them is positive.
-    span
-        The largest value minus the smallest; infinite without bounds.
-    among
-        What the denominator of a rate counts, in plain words.
-    rate
-        For a one-to-one function of a rate: the rate, from the value. The totals are then the
-        rate's numerator and denominator.
-    smooth
-        Whether the value has a derivative; if not, its variance is found by the bootstrap.
-    is_monotone
-        Whether, given the label, each contribution rises or falls with the score all the way: the
-        scores of a bin then have contributions between those of its ends.
-    instead
-        Metrics to test in its place, if its bias is of the order of its standard error and depends
-        on a group's size and base rate: equal groups would then differ in it.
-    own
-        Whether a user defined it: its contributions and derivative are then checked.
+    ``name``, ``aliases``: What users may call it.
     """
 
     name: str
-    meaning: str
+    meaning: str  # what it measures, in plain words, as the end of "the …"
+    # name of each contribution, and what a row adds to its total, as a function of the columns that
+    # its parameters name (``y_true``, ``y_pred``, ``y_score``)
     contributions: Mapping[str, Function]
+    # The metric from the totals of the contributions, in their order. Doubling all totals must not
+    # change it: it describes a distribution, not a sample's size. It must also work for complex
+    # numbers, by which its derivative is taken: no ``abs`` and no comparisons.
     value: Function
-    kind: Kind = Kind.BINARY
+    kind: Kind = Kind.BINARY  # how columns are read
     aliases: tuple[str, ...] = ()
-    complement: str | None = None
+    complement: str | None = None  # the metric that is one minus this one: the same hypothesis
+    # "label" or "prediction" if the metric depends only on the distribution given that; "either" if
+    # given that one of them is positive
     given: str | None = None
-    span: float = 1.0
-    among: str = "rows"
+    span: float = 1.0  # the largest value minus the smallest; infinite without bounds
+    among: str = "rows"  # what the denominator of a rate counts, in plain words
+    # For a one-to-one function of a rate: the rate, from the value. The totals are then the rate's
+    # numerator and denominator.
     rate: Function | None = None
+    # whether the value has a derivative; if not, its variance is found by the bootstrap
     smooth: bool = True
+    # whether, given the label, each contribution rises or falls with the score all the way: the
+    # scores of a bin then have contributions between those of its ends
     is_monotone: bool = False
+    # metrics to test in its place, if its bias is of the order of its standard error and depends on
+    # a group's size and base rate: equal groups would then differ in it
     instead: tuple[str, ...] = ()
+    # whether a user defined it: its contributions and derivative are then checked
     own: bool = False
 
     has_totals: ClassVar[bool] = True
 
     @property
     def is_rate(self) -> bool:
-        """Whether it is a simple rate: rows of one kind among rows of another."""
         return tuple(self.contributions) == ("numerator", "denominator")
 
     @property
     def has_denominator(self) -> bool:
-        """Whether equal values are equal rates of Bernoulli trials."""
         return self.is_rate or self.rate is not None
 
     @property
@@ -498,7 +475,6 @@ class Metric(AnyMetric):
         return self.smooth and not self.has_denominator and are_few
 
     def check_studentized(self) -> None:
-        """Raise InputError if the bias of the gap can be as large as its standard error."""
         if self.instead:
             raise InputError(
                 "metric",
@@ -511,12 +487,10 @@ class Metric(AnyMetric):
 
     @property
     def parts(self) -> tuple[Metric, ...]:
-        """The metrics whose gaps are tested: this one."""
         return (self,)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that the contributions are made from."""
         named = (columns_of(one) for one in self.contributions.values())
         return tuple(dict.fromkeys(name for names in named for name in names))
 
@@ -615,11 +589,9 @@ class Metric(AnyMetric):
 
     @property
     def bins_bound_errors(self) -> bool:
-        """Whether bins of scores bound how far they move the value, as each contribution."""
         return self.is_monotone
 
     def base_rows(self, contributions: Array) -> dict[str, Array]:
-        """Return what each row adds to the numbers of rows that the value rests on, by name."""
         rows = np.ones(len(contributions))  # for all rows, if no contribution counts them
         found = self.bases().items()
         return {name: contributions @ one if one.any() else rows for name, one in found}
@@ -704,7 +676,6 @@ class JointMetric(AnyMetric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that the parts are made from."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     def change(self, *, old: int = -1) -> JointMetric:

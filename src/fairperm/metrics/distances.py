@@ -24,29 +24,18 @@ _MAX_CATEGORIES = 100  # distinct numbers that are taken as categories, or as la
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distance(AnyMetric):
-    """A function of two distributions that is zero where they are equal.
-
-    Attributes
-    ----------
-    value
-        For numbers, a function of the gap G between the cumulative shares: of the largest |G|, of
-        the area of |G| and of that of G. For categories, a function of the counts of the first and
-        the second group by category (last axis).
-    kind
-        ``Kind.NUMBERS``, or ``Kind.ANY`` for categories.
-    given
-        "label" if the distributions are compared given the label.
-    degree
-        The power of small gaps that it grows with: 2 for divergences.
-    """
+    """A function of two distributions that is zero where they are equal."""
 
     name: str
     meaning: str
+    # For numbers, a function of the gap G between the cumulative shares: of the largest |G|, of the
+    # area of |G| and of that of G. For categories, a function of the counts of the first and the
+    # second group by category (last axis).
     value: Function
-    kind: Kind
+    kind: Kind  # ``Kind.NUMBERS``, or ``Kind.ANY`` for categories
     aliases: tuple[str, ...] = ()
-    given: str | None = None
-    degree: int = 1
+    given: str | None = None  # "label" if the distributions are compared given the label
+    degree: int = 1  # the power of small gaps that it grows with: 2 for divergences
 
     is_distance: ClassVar[bool] = True
     complement: ClassVar[None] = None
@@ -60,7 +49,6 @@ class Distance(AnyMetric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read."""
         return ("values", "y_true") if self.given else ("values",)
 
     @property

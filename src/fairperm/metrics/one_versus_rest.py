@@ -45,25 +45,16 @@ class OneVersusRest(RankMetric):
     """The mean AUC of each class against all others, whose rows have a score for every class.
 
     The AUC of a class depends on the mix of the others, which differs between groups.
-
-    Attributes
-    ----------
-    is_weighted
-        Whether classes count by the weight of their rows, or all alike.
-    scores
-        Names of the columns of scores; none before the arguments of a test are known.
-    names
-        The classes that the user named the columns by; None if they are in the order of the labels.
-    column_names
-        Names of columns of data in a list. If one of them is a class, they are ``names``.
-    classes
-        The classes, in the order of ``scores``; none before the data are known.
     """
 
-    is_weighted: bool
+    is_weighted: bool  # whether classes count by the weight of their rows, or all alike
+    # names of the columns of scores; none before the arguments of a test are known
     scores: tuple[str, ...] = ()
+    # the classes that the user named the columns by; None if they are in the order of the labels
     names: tuple[Hashable, ...] | None = None
+    # Names of columns of data in a list. If one of them is a class, they are ``names``.
     column_names: tuple[Hashable, ...] = ()
+    # the classes, in the order of ``scores``; none before the data are known
     classes: tuple[Hashable, ...] = ()
 
     kind: ClassVar[Kind] = Kind.CLASS_SCORES
@@ -72,7 +63,6 @@ class OneVersusRest(RankMetric):
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the columns that it is made from."""
         return ("y_true", *(self.scores or ("y_score",)))
 
     @property
@@ -82,16 +72,13 @@ class OneVersusRest(RankMetric):
 
     @property
     def identity(self) -> object:
-        """A key that equal metrics share, whatever the columns of a test."""
         return self.name
 
     @property
     def one_class_hint(self) -> str:
-        """A hint at the AUC of one class, where the mean over all of them has no test."""
         return _ONE_CLASS_HINT
 
     def for_arguments(self, inputs: Any) -> OneVersusRest:
-        """Return the metric that reads the columns of scores given."""
         refuse_arguments(self.name, inputs, "threshold", "pos_label")
         columns, names = inputs.split_scores(self.name)
         given = tuple(one for one in columns.values() if names is None and isinstance(one, str))
@@ -123,7 +110,6 @@ class OneVersusRest(RankMetric):
         return np.column_stack([*is_of, *(columns[one] for one in self.scores)]).astype(np.float64)
 
     def label_rows(self, contributions: Array) -> dict[str, Array]:
-        """Return what each row adds to the numbers of rows of each class."""
         rows = contributions[:, : len(self.classes)].T
         return dict(zip(map(_name_rows, self.classes), rows, strict=True))
 
@@ -180,24 +166,12 @@ class OneVersusRest(RankMetric):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassCurve(AreaUnderCurve):
-    """The AUC of one class against all others, or a function of it, such as ``roc_auc[cat]``.
+    """The AUC of one class against all others, or a function of it, such as ``roc_auc[cat]``."""
 
-    Attributes
-    ----------
-    single
-        The AUC, or the function of it.
-    label
-        The class, or its name as text.
-    scores
-        The metric that reads the columns of scores.
-    column
-        The column of the class; "" before the data are known.
-    """
-
-    single: AreaUnderCurve
-    label: Hashable
-    scores: OneVersusRest
-    column: str = ""
+    single: AreaUnderCurve  # the AUC, or the function of it
+    label: Hashable  # the class, or its name as text
+    scores: OneVersusRest  # the metric that reads the columns of scores
+    column: str = ""  # the column of the class; "" before the data are known
 
     kind: ClassVar[Kind] = Kind.CLASS_SCORES
 
@@ -217,7 +191,6 @@ class ClassCurve(AreaUnderCurve):
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the columns that it is made from."""
         return ("y_true", self.column) if self.column else self.scores.columns
 
     @property
@@ -236,7 +209,6 @@ class ClassCurve(AreaUnderCurve):
         return _ONE_CLASS_HINT
 
     def for_arguments(self, inputs: Any) -> ClassCurve:
-        """Return the metric that reads the columns of scores given."""
         return replace(self, scores=self.scores.for_arguments(inputs))
 
     def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> ClassCurve:
@@ -258,7 +230,6 @@ class ClassCurve(AreaUnderCurve):
         return are_of_class(columns["y_true"], self.label)
 
     def label_rows(self, contributions: Array) -> dict[str, Array]:
-        """Return what each row adds to the numbers of rows of the other classes, and of this."""
         binary = AreaUnderCurve.label_rows(self, contributions)
         return {class_rows(name, self.label): rows for name, rows in binary.items()}
 

@@ -127,49 +127,27 @@ class ListSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingMetric(AnyMetric):
-    """A value of each query, or of the items of a group.
-
-    Attributes
-    ----------
-    value
-        The values of queries, from the lists and k, NaN where undefined; or those of items, by
-        item (last axis). If ``of_all_groups``, the weight of the shares down to each item.
-    of_items
-        Whether items are compared within their query, instead of queries with each other.
-    of_all_groups
-        Whether the value is one of all groups together, without a value of each.
-    of_group
-        The value of a group of items, and the influence of each list on it.
-    largest_gap
-        The largest possible gap between groups of items.
-    has_ratio
-        Whether values can be divided by each other: logarithms cannot.
-    reads_relevance
-        Whether relevance is needed.
-    is_binary
-        Whether relevance must be 0 or 1.
-    breaks_ties
-        Whether the value depends on the order of items with equal scores.
-    uses_k
-        Whether only the top k of a list count.
-    k
-        How many items these are.
-    """
+    """A value of each query, or of the items of a group."""
 
     name: str
     meaning: str
+    # The values of queries, from the lists and k, NaN where undefined; or those of items, by item
+    # (last axis). If ``of_all_groups``, the weight of the shares down to each item.
     value: Callable[[RankedLists, int], Array]
     aliases: tuple[str, ...] = ()
+    # whether items are compared within their query, instead of queries with each other
     of_items: bool = False
+    # whether the value is one of all groups together, without a value of each
     of_all_groups: bool = False
+    # the value of a group of items, and the influence of each list on it
     of_group: Callable[[ListSums], tuple[Array, Array]] = ListSums.mean
-    largest_gap: float = 1.0
-    has_ratio: bool = True
-    reads_relevance: bool = True
-    is_binary: bool = True
-    breaks_ties: bool = False
-    uses_k: bool = True
-    k: int = 10
+    largest_gap: float = 1.0  # the largest possible gap between groups of items
+    has_ratio: bool = True  # whether values can be divided by each other: logarithms cannot
+    reads_relevance: bool = True  # whether relevance is needed
+    is_binary: bool = True  # whether relevance must be 0 or 1
+    breaks_ties: bool = False  # whether the value depends on the order of items with equal scores
+    uses_k: bool = True  # whether only the top k of a list count
+    k: int = 10  # how many items these are
 
     is_ranking: ClassVar[bool] = True
     kind: ClassVar[Kind] = Kind.REGRESSION
@@ -178,7 +156,6 @@ class RankingMetric(AnyMetric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read."""
         return ("y_true", "y_pred") if self.reads_relevance else ("y_pred",)
 
     @property

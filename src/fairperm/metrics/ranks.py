@@ -43,7 +43,6 @@ class RankMetric(AnyMetric):
 
     @property
     def parts(self) -> tuple[RankMetric, ...]:
-        """The metrics whose gaps are tested: this one."""
         return (self,)
 
     def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
@@ -59,7 +58,6 @@ class RankMetric(AnyMetric):
         return {"negatives": 1 - contributions[:, 0], "positives": contributions[:, 0]}
 
     def base_rows(self, contributions: Array) -> dict[str, Array]:
-        """Return what each row adds to the numbers of rows that the value rests on, by name."""
         return self.label_rows(contributions)
 
     def find_lacking(self, contributions: Array) -> str:
@@ -112,17 +110,14 @@ class AreaUnderCurve(RankMetric):
 
     @property
     def is_auc(self) -> bool:
-        """Whether it is the AUC itself, not a function of it."""
         return (self.slope, self.offset) == (1.0, 0.0)
 
     @property
     def value_of_chance(self) -> float:
-        """The value of scores that say nothing about the labels."""
         return self.slope / 2 + self.offset
 
     @property
     def bins_bound_errors(self) -> bool:
-        """Whether bins of scores bound how far they move the value: pairs in one bin count half."""
         return True
 
     def of_auc(self, auc: Number) -> Number:
@@ -135,12 +130,10 @@ class AreaUnderCurve(RankMetric):
         return Variance.DELONG
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return value and variance of counts (last axis) of cells (label, score)."""
         found = by_score(counts, cells)
         return self.of_walk(found.value(), found.variance())
 
     def value_of_counts(self, cells: Array) -> Callable[[Array], Array]:
-        """Return the function from counts of these cells to the value: they are sorted once."""
         ordered = SortedCells.of(cells)
         return lambda counts: self.of_auc(ordered.components(counts).value())
 
@@ -159,7 +152,6 @@ class AreaUnderCurve(RankMetric):
         return RankChange(single=self, old=old, **name_change(self))
 
     def of_walk(self, value: Array, variance: Array) -> tuple[Array, Array]:
-        """Return value and variance from those of an AUC."""
         return self.of_auc(value), self.slope**2 * variance
 
 
@@ -177,7 +169,6 @@ class AveragePrecision(RankMetric):
     allows_for_one_row: ClassVar[bool] = False
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return value and variance of counts (last axis) of cells (label, score)."""
         found = Precisions.by_score(counts, cells)
         return found.value(), found.variance()
 
@@ -196,25 +187,15 @@ class AveragePrecision(RankMetric):
 
 @dataclass(frozen=True, slots=True)
 class RankInfluences:
-    """What a value of ranks rests on.
+    """What a value of ranks rests on."""
 
-    Attributes
-    ----------
-    value
-        The metric.
-    influence
-        The influence of one row of each cell.
-    share
-        The share of one row of each cell in the value. Few rows of a label may happen to be ranked
-        alike: they then have almost no influence, but the value rests on them nevertheless.
-    misses
-        What one more row of each label takes away if it is ranked worst of all, times the number of
-        rows of the label, in the order of ``label_rows``.
-    """
-
-    value: Any
-    influence: Array
+    value: Any  # the metric
+    influence: Array  # the influence of one row of each cell
+    # The share of one row of each cell in the value. Few rows of a label may happen to be ranked
+    # alike: they then have almost no influence, but the value rests on them nevertheless.
     share: Array
+    # what one more row of each label takes away if it is ranked worst of all, times the number of
+    # rows of the label, in the order of ``label_rows``
     misses: Array
 
 

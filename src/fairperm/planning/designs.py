@@ -95,7 +95,6 @@ class RateDesign(Design):
         return rate_power(self._sizes(n), level, self.test)
 
     def smaller(self, n: int, level: Level) -> Iterator[int]:
-        """Yield smaller numbers of rows that may have as much power, one for each table's sizes."""
         if self.test is None or self.test.cost(self._sizes(n), level.alpha) > MAX_TABLES:
             return
         start = max(self.fewest, n - math.ceil(_NEIGHBOURS / sum(self.shares)))

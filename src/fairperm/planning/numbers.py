@@ -33,7 +33,7 @@ class PlannedNumber(_Answers, float):
     ('0.8', 0.9, 0.8)
     """
 
-    def __new__(cls, value: float, answer: str) -> PlannedNumber:  # noqa: D102
+    def __new__(cls, value: float, answer: str) -> PlannedNumber:
         found = super().__new__(cls, value)
         found.answer = answer
         return found
@@ -48,7 +48,7 @@ class PlannedNumber(_Answers, float):
 class PlannedCount(_Answers, int):
     """A number of rows."""
 
-    def __new__(cls, value: int, answer: str) -> PlannedCount:  # noqa: D102
+    def __new__(cls, value: int, answer: str) -> PlannedCount:
         found = super().__new__(cls, value)
         found.answer = answer
         return found

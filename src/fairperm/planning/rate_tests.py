@@ -76,7 +76,6 @@ class ConditionalTest(RateTest):
 
     @classmethod
     def cost(cls, sizes: tuple[float, float], alpha: float) -> float:
-        """Return about the number of tables that have to be compared."""
         tails = _NEGLIGIBLE * alpha
         totals = sum(2 * float(_reach(size, 0.5, tails)) for size in sizes)
         return min(totals, sum(sizes)) * 2 * _hypergeometric_reach(sizes, tails)
@@ -156,7 +155,6 @@ class UnconditionalTest(RateTest):
 
     @classmethod
     def cost(cls, sizes: tuple[float, float], alpha: float) -> float:
-        """Return about the number of tables that have to be compared."""
         widths = (min(2 * float(_reach(m, 0.5, _NEGLIGIBLE * alpha)), m) for m in sizes)
         return math.prod(widths)
 

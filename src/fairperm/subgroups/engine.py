@@ -44,20 +44,12 @@ _MAX_SHUFFLED = 1 << 24  # rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubgroupEngine(ABC):
-    """Estimates of candidates, each as a draw of two groups: its rows and all others.
+    """Estimates of candidates, each as a draw of two groups: its rows and all others."""
 
-    Attributes
-    ----------
-    members
-        The cells of each candidate, as a matrix of ones.
-    outcome
-        What is permuted, by unit: the number of its kind of outcome, or for an AUC its cell.
-    exchanged
-        The units of each set within which outcomes are exchanged.
-    """
-
-    members: csr_array
+    members: csr_array  # the cells of each candidate, as a matrix of ones
+    # what is permuted, by unit: the number of its kind of outcome, or for an AUC its cell
     outcome: NDArray[np.int32]
+    # the units of each set within which outcomes are exchanged
     exchanged: tuple[Places | slice, ...]
 
     @abstractmethod
@@ -100,32 +92,19 @@ def make_engine(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalsOfSubgroups(SubgroupEngine):
-    """Estimates from totals of contributions.
-
-    Attributes
-    ----------
-    moments
-        Of the kinds of outcomes.
-    columns, copies
-        The different columns of the moments, by column and kind; which of them each column is.
-    starts
-        The first unit of each place; units are sorted by place.
-    strata
-        The places of each stratum, and which of them belong to each candidate.
-    sizes
-        Units of the candidates and their rests, by candidate, stratum and side.
-    counts
-        By set that is exchanged, the units of each place and each kind, if counts are drawn.
-    """
+    """Estimates from totals of contributions."""
 
     variance: Variance
-    moments: Moments
+    moments: Moments  # of the kinds of outcomes
+    # the different columns of the moments, by column and kind; which of them each column is
     columns: Array
     copies: Places
-    starts: Places
+    starts: Places  # the first unit of each place; units are sorted by place
     count: Integers
+    # the places of each stratum, and which of them belong to each candidate
     strata: tuple[tuple[slice, csr_array], ...]
-    sizes: Array
+    sizes: Array  # units of the candidates and their rests, by candidate, stratum and side
+    # by set that is exchanged, the units of each place and each kind, if counts are drawn
     counts: tuple[_Counts, ...]
 
     @classmethod
@@ -182,7 +161,6 @@ class TotalsOfSubgroups(SubgroupEngine):
         return self._estimates(by_place, variance or self.variance)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of random permutations."""
         if not self.counts:
             return self._estimates(self._add_up(self.shuffled(n, rng)), self.variance)
         by_place = np.zeros((len(self.columns), n, len(self.starts)))

@@ -80,23 +80,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature of every row as a number of its level.
+    """A feature of every row as a number of its level."""
 
-    Attributes
-    ----------
-    name
-        What users call it.
-    column
-        Codes of the levels, named for messages.
-    levels
-        The condition of each level, a value or a band; None, the last one, is a missing value.
-    bounds
-        For ordered levels, the smallest and the largest number in each; else None.
-    """
-
-    name: str
-    column: Column
+    name: str  # what users call it
+    column: Column  # codes of the levels, named for messages
+    # the condition of each level, a value or a band; None, the last one, is a missing value
     levels: tuple[object, ...]
+    # for ordered levels, the smallest and the largest number in each; else None
     bounds: tuple[tuple[float, float], ...] | None
 
     def items(self) -> Iterator[Item]:

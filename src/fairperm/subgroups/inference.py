@@ -26,18 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What permutations say of every candidate.
+    """What permutations say of every candidate."""
 
-    Attributes
-    ----------
-    pvalue, adjusted_pvalue
-        By itself, and adjusted for all candidates; NaN for a candidate that is not tested.
-    low, high
-        The limits of simultaneous intervals of the gaps.
-    """
-
+    # by itself, and adjusted for all candidates; NaN for a candidate that is not tested
     pvalue: Array
     adjusted_pvalue: Array
+    # the limits of simultaneous intervals of the gaps
     low: Array
     high: Array
 

@@ -37,21 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanksOfSubgroups(SubgroupEngine):
-    """Estimates of an AUC, 64 candidates at a time. ``outcome`` is the cell of every unit.
+    """Estimates of an AUC, 64 candidates at a time. ``outcome`` is the cell of every unit."""
 
-    Attributes
-    ----------
-    words
-        By 64 candidates and cell, the candidates that the cell is in, as bits.
-    walk
-        Returns AUC and variance by candidate, stratum and side for a word of every unit.
-    sizes
-        Units of the candidates and their rests, by candidate, stratum and side.
-    """
-
-    words: Words
-    walk: Walk
-    sizes: Array
+    words: Words  # by 64 candidates and cell, the candidates that the cell is in, as bits
+    walk: Walk  # returns AUC and variance by candidate, stratum and side for a word of every unit
+    sizes: Array  # units of the candidates and their rests, by candidate, stratum and side
 
     @classmethod
     def from_rows(cls, rows: Sample, members: csr_array) -> RanksOfSubgroups:
@@ -75,12 +65,10 @@ class RanksOfSubgroups(SubgroupEngine):
         )
 
     def observed(self, variance: Variance | None = None) -> Estimates:
-        """Return the estimates of the sample, always with DeLong's variance."""
         del variance
         return self._estimates(self.outcome[None])
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of random permutations."""
         return self._estimates(self.shuffled(n, rng))
 
     def _estimates(self, cells: NDArray[np.int32]) -> Estimates:

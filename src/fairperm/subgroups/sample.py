@@ -33,33 +33,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedRows:
-    """What a search needs of the data.
+    """What a search needs of the data."""
 
-    Attributes
-    ----------
-    features, levels
-        The features, and the level of every cell in each of them.
-    table
-        The rows, each cell a group.
-    metric, plan, variance
-        The metric for these data, how outcomes are exchanged, and what studentizes the gaps.
-    units
-        What outcomes are exchanged between: rows that the metric rests on, or clusters.
-    n_rows
-        Rows of each cell.
-    sizes
-        By cell, the numbers that must reach ``min_rows``: see :meth:`Metric.bases`.
-    """
-
+    # the features, and the level of every cell in each of them
     features: Sequence[Feature]
     levels: Places
-    table: Sample
+    table: Sample  # the rows, each cell a group
+    # the metric for these data, how outcomes are exchanged, and what studentizes the gaps
     metric: Metric | RankMetric
     plan: Plan
     variance: Variance
-    units: Sample
-    n_rows: Integers
-    sizes: Array
+    units: Sample  # what outcomes are exchanged between: rows that the metric rests on, or clusters
+    n_rows: Integers  # rows of each cell
+    sizes: Array  # by cell, the numbers that must reach ``min_rows``: see :meth:`Metric.bases`
 
     @property
     def value(self) -> float:

@@ -54,32 +54,18 @@ _LOWEST, _HIGHEST = "lowest score", "highest score"
 
 @dataclass(frozen=True, slots=True)
 class LazyRows:
-    """The rows of a lazy frame, with only the columns that a test needs.
-
-    Attributes
-    ----------
-    columns
-        The user's column names, by argument.
-    rows
-        The frame's rows, with columns named after the arguments.
-    keeps_scores
-        Whether rows with different scores are counted separately.
-    makes_predictions
-        Whether rows are counted by the predictions that ``thresholds`` make from their scores.
-    thresholds
-        By the name of the scores, in their precision, if predictions are made of them.
-    bins
-        The bins whose numbers are in place of the scores, if they are.
-    """
+    """The rows of a lazy frame, with only the columns that a test needs."""
 
     inputs: Inputs
-    columns: Mapping[str, str]
-    rows: nw.LazyFrame[Any]
+    columns: Mapping[str, str]  # the user's column names, by argument
+    rows: nw.LazyFrame[Any]  # the frame's rows, with columns named after the arguments
     has_labels: bool
-    keeps_scores: bool
+    keeps_scores: bool  # whether rows with different scores are counted separately
+    # whether rows are counted by the predictions that ``thresholds`` make from their scores
     makes_predictions: bool
+    # by the name of the scores, in their precision, if predictions are made of them
     thresholds: Mapping[str, float]
-    bins: FilledBins | None = None
+    bins: FilledBins | None = None  # the bins whose numbers are in place of the scores, if they are
 
     @classmethod
     def select(cls, inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> LazyRows:

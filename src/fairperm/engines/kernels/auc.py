@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
 from fairperm.engines.kernels.radix_sort import argsort_numbers
 
 if TYPE_CHECKING:
@@ -41,25 +41,16 @@ _FEW = 3  # units of a run that are counted while their moments are added
 
 @dataclass(frozen=True, slots=True)
 class AucLayout:
-    """Units in the order in which their words lie, and the walk up their scores.
+    """Units in the order in which their words lie, and the walk up their scores."""
 
-    Attributes
-    ----------
-    order
-        The unit that each word is about: by stratum, negatives before positives, by score.
-    sizes
-        Units in each block of exchangeable units: strata, or the labels of each stratum.
-    positives, negatives
-        Units of each label in each run.
-    first_run
-        Where each stratum's runs start, and the number of runs.
-    """
-
+    # the unit that each word is about: by stratum, negatives before positives, by score
     order: NDArray[np.uint32]
+    # units in each block of exchangeable units: strata, or the labels of each stratum
     sizes: Integers
+    # units of each label in each run
     positives: NDArray[np.uint32]
     negatives: NDArray[np.uint32]
-    first_run: Integers
+    first_run: Integers  # where each stratum's runs start, and the number of runs
 
     @classmethod
     def build(
@@ -314,7 +305,7 @@ def _add_run(
         second = words[1] if size > 1 else none
         third = words[2] if size > 2 else none
         for lane in range(LANES):
-            in_a = _bit(first, lane) + _bit(second, lane) + _bit(third, lane)
+            in_a = bit_of(first, lane) + bit_of(second, lane) + bit_of(third, lane)
             _add_moments(lane, in_a, size, 1.0, level_of_both, state, level, own, sums)
     else:
         _count(words, count)
@@ -351,12 +342,7 @@ def _count(words: Words, count: Array) -> None:
     count[:] = 0.0
     for word in words:
         for lane in range(LANES):
-            count[lane] += _bit(word, lane)
-
-
-@kernel
-def _bit(word: np.uint64, lane: int) -> float:
-    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+            count[lane] += bit_of(word, lane)
 
 
 @inlined

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
 
 if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Booleans, Integers, Words
@@ -116,14 +116,14 @@ def _find_error(positive: Booleans, weight: Array, ties: Integers) -> float:
 def _add(word: np.uint64, weight: float, row: int, state: Array) -> None:
     """Add a weight in the lanes that have the bit."""
     for lane in range(LANES):
-        state[row * LANES + lane] += _bit(word, lane) * weight
+        state[row * LANES + lane] += bit_of(word, lane) * weight
 
 
 @inlined
 def _add_both(word: np.uint64, weight: float, row: int, state: Array) -> None:
     """Add a weight, and its square in the row after, in the lanes that have the bit."""
     for lane in range(LANES):
-        mine = _bit(word, lane) * weight
+        mine = bit_of(word, lane) * weight
         state[row * LANES + lane] += mine
         state[(row + 1) * LANES + lane] += mine * weight
 
@@ -143,7 +143,7 @@ def _pass_tie(
     if stop - start == 1 and positive[start]:  # most often, and then nothing has to be added up
         word, own = words[unit[start]], weight[start]
         for lane in range(LANES):
-            here = _bit(word, lane) * own
+            here = bit_of(word, lane) * own
             _pass_positives(here, here * own, centre, lane, state)
         return
     has_positive = False
@@ -231,7 +231,7 @@ def _square_clusters(words: Words, own: Array, sums: Array, state: Array, square
     for u in range(len(own)):
         word = words[u]
         for lane in range(LANES):
-            bit = _bit(word, lane)
+            bit = bit_of(word, lane)
             off = own[u] * state[_FIRST * LANES + lane]
             one = sums[u, lane] + off
             total[lane] += bit * one * one
@@ -243,8 +243,3 @@ def _square_clusters(words: Words, own: Array, sums: Array, state: Array, square
             mine = total[lane] if total[lane] > _ROUNDING * terms[lane] else 0.0
             is_one = weight * weight <= _ONE * own_squares[lane]
             squares[lane] = np.nan if is_one else mine / (weight * weight)
-
-
-@kernel
-def _bit(word: np.uint64, lane: int) -> float:
-    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import LANES, kernel
+from fairperm.engines.kernels.kernel import LANES, choose, kernel
 
 if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Integers, Words
@@ -79,7 +79,7 @@ def _weigh(words: Words, unit: Integers, weight: Array, cell: Integers, found: A
     for i in range(unit.size):
         word, own, here = words[unit[i]], weight[i], found[cell[i]]
         for lane in range(LANES):
-            here[lane] += own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+            here[lane] += choose(word, lane, own, 0.0)
 
 
 @kernel
@@ -88,7 +88,7 @@ def _weigh_both(words: Words, weight: Array, section: Integers, found: Array) ->
         word, own = words[i], weight[i]
         first, second = found[0, section[i]], found[1, section[i]]
         for lane in range(LANES):
-            added = own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+            added = choose(word, lane, own, 0.0)
             first[lane] += added
             second[lane] += own - added
 
@@ -116,7 +116,7 @@ def _walk(
         for i in range(starts[s], starts[s + 1]):
             word, own = words[unit[i]], weight[i]
             for lane in range(LANES):
-                added = own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+                added = choose(word, lane, own, 0.0)
                 mine[lane] += added
                 others[lane] += own - added
             width = step[i]

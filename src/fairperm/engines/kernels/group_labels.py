@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm._utils.arrays import Array, Integers, Words
+    from fairperm.engines.kernels.totals import Terms
 
 _CHANCES = 256  # equally likely values of a random byte
 _BYTES = 8  # of a random word
@@ -136,23 +137,13 @@ def group_totals(
     return totals.reshape(totals.shape[0] * _DRAWS, *shape)[: len(groups)]
 
 
-def group_influences(
-    groups: NDArray[np.uint8],
-    contributions: Array,
-    bases: Array,
-    columns: Integers,
-    base_starts: Integers,
-    stratum_starts: Integers,
-    lines: Array,
-) -> Array:
+def group_influences(groups: NDArray[np.uint8], terms: Terms, lines: Array) -> Array:
     """Return the sums of squared leave-one-out influences by draw, stratum and group.
 
-    As :func:`fairperm.engines.kernels.totals.squared_influences` does for two groups; ``lines`` are
-    by draw, stratum, group and line.
+    As ``squared_influences`` does for two groups; ``lines`` are by draw, stratum, group and line.
     """
     squares = np.zeros(lines.shape[:-1])
-    lines = np.ascontiguousarray(lines)
-    _square(groups, contributions, bases, columns, base_starts, stratum_starts, lines, squares)
+    _square(groups, terms, np.ascontiguousarray(lines), squares)
     return squares
 
 
@@ -169,19 +160,10 @@ def group_ranks(
     number of positives, ties counting half. Returned are the numbers of positives and of
     negatives, and the sums of x, of x² and of y².
 
-    Parameters
-    ----------
-    groups
-        By draw and unit. Units stand by stratum, negatives before positives, by score.
-    labels
-        1 or 0, by stratum and score; where scores tie, negatives before positives.
-    tied
-        Where among the labels runs of both with one score start, where positives follow the
-        negatives in them, and where they stop.
-    stratum_starts
-        The first unit of each stratum, and the number of units.
-    n_groups
-        How many groups there are.
+    Units stand by stratum, negatives before positives, by score; ``labels`` are 1 or 0, by stratum
+    and score, where scores tie negatives before positives. ``tied`` tells where among the labels
+    runs of both with one score start, where positives follow the negatives in them, and where they
+    stop. After the first unit of each stratum comes the number of units.
     """
     together = _together(groups)
     shape = (stratum_starts.size - 1, n_groups, 2, _STATE)
@@ -375,16 +357,8 @@ def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> Words:
 
 
 @kernel
-def _square(
-    groups: NDArray[np.uint8],
-    contributions: Array,
-    bases: Array,
-    columns: Integers,
-    base_starts: Integers,
-    starts: Integers,
-    lines: Array,
-    squares: Array,
-) -> None:
+def _square(groups: NDArray[np.uint8], terms: Terms, lines: Array, squares: Array) -> None:
+    contributions, bases, columns, base_starts, starts = terms
     for d in range(len(groups)):
         for s in range(starts.size - 1):
             for i in range(starts[s], starts[s + 1]):

@@ -11,13 +11,12 @@ The walk is that of one group, whose rows have a bit: the other one walks with o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
-from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
 
 if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Integers, Words
@@ -32,31 +31,19 @@ _FACTOR = 3  # what a passed weight adds to an influence
 _ROWS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ClassRows:
-    """Rows by stratum, unit and class, and their orders by the scores of each class.
+class ClassRows(NamedTuple):
+    """Rows by stratum, unit and class, and their orders by the scores of each class."""
 
-    Attributes
-    ----------
-    unit, label, weight
-        The unit of each row, whose word says in which group it is, its class and its weight.
-    first_row
-        The first row of each stratum, and the number of rows.
-    order
-        By class, the rows by stratum and ascending score.
-    ties
-        Where runs of equal scores start in the order of each class, one class after the other.
-        Each ends with the number of rows.
-    first_tie
-        By class and stratum, the place of the first run in ``ties``; then that of the last end.
-    """
-
+    # the unit of each row, whose word says in which group it is, its class and its weight
     unit: Integers
     label: Integers
     weight: Array
-    first_row: Integers
-    order: Integers
+    first_row: Integers  # the first row of each stratum, and the number of rows
+    order: Integers  # by class, the rows by stratum and ascending score
+    # Where runs of equal scores start in the order of each class, one class after the other. Each
+    # ends with the number of rows.
     ties: Integers
+    # by class and stratum, the place of the first run in ``ties``; then that of the last end
     first_tie: Integers
 
     @classmethod
@@ -86,6 +73,16 @@ class ClassRows:
         )
 
 
+class _Lanes(NamedTuple):
+    """The rows of a stratum, and the lanes that walk side by side, from the bit ``shift`` on."""
+
+    words: Words
+    shift: np.uint64
+    unit: Integers
+    label: Integers
+    weight: Array
+
+
 def one_versus_rest_by_lane(
     words: Words, rows: ClassRows, lanes: int = LANES, *, weighted: bool
 ) -> tuple[Array, Array]:
@@ -98,47 +95,31 @@ def one_versus_rest_by_lane(
     value, variance = np.full((2, n_strata, LANES), np.nan)
     for s in range(n_strata):
         for start in range(0, lanes, _SIDE):
-            _fill(
-                words,
-                rows.unit,
-                rows.label,
-                rows.weight,
-                rows.first_row[s : s + 2],
-                rows.order,
-                rows.ties,
-                rows.first_tie[:, s : s + 2],
-                np.uint64(start),
-                weighted,
-                value[s, start : start + _SIDE],
-                variance[s, start : start + _SIDE],
-            )
+            side = slice(start, start + _SIDE)
+            _fill(words, rows, s, np.uint64(start), weighted, value[s, side], variance[s, side])
     return value[:, :lanes].T, variance[:, :lanes].T
 
 
 @kernel
 def _fill(
     words: Words,
-    unit: Integers,
-    label: Integers,
-    weight: Array,
-    rows: Integers,
-    order: Integers,
-    ties: Integers,
-    first_tie: Integers,
+    rows: ClassRows,
+    s: int,
     shift: np.uint64,
     weighted: bool,
     value: Array,
     variance: Array,
 ) -> None:
-    """Fill in the estimates of a stratum, whose rows are between the two given."""
-    n_classes, first = len(order), rows[0]
-    n_rows = rows[1] - first
-    unit, label, weight = (unit[first : rows[1]], label[first : rows[1]], weight[first : rows[1]])
+    """Fill in the estimates of a stratum."""
+    n_classes, first, stop = len(rows.order), rows.first_row[s], rows.first_row[s + 1]
+    lanes = _Lanes(
+        words, shift, rows.unit[first:stop], rows.label[first:stop], rows.weight[first:stop]
+    )
     totals = np.zeros((n_classes, _SIDE))
     n_units = np.zeros((n_classes + 1, _SIDE))  # with rows of each class, and all
-    _count(words, unit, label, weight, shift, totals, n_units)
+    _count(lanes, totals, n_units)
     share, rest = _find_shares(totals, weighted)
-    influence = np.zeros((n_rows, _SIDE))
+    influence = np.zeros((stop - first, _SIDE))
     state = np.empty(_ROWS * _SIDE)
     auc = np.empty((n_classes, _SIDE))
     for c in range(n_classes):
@@ -146,41 +127,32 @@ def _fill(
         for lane in range(_SIDE):
             pairs = totals[c, lane] * rest[c, lane]
             state[_FACTOR * _SIDE + lane] = share[c, lane] / pairs if pairs > 0.0 else 0.0
-        start, stop = first_tie[c, 0], first_tie[c, 1]
-        for t in range(start, stop):
-            if ties[t + 1] - ties[t] == 1:
-                i = order[c, ties[t]] - first
-                _pass_row(words, unit, label, weight, i, c, shift, state, influence)
+        for t in range(rows.first_tie[c, s], rows.first_tie[c, s + 1]):
+            tied = rows.order[c, rows.ties[t] : rows.ties[t + 1]]
+            if len(tied) == 1:
+                _pass_row(lanes, tied[0] - first, c, state, influence)
             else:
-                tied = order[c, ties[t] : ties[t + 1]]
-                _pass_tie(words, unit, label, weight, tied, first, c, shift, state, influence)
+                _pass_tie(lanes, tied, first, c, state, influence)
         for lane in range(_SIDE):
             auc[c, lane] = state[_WINS * _SIDE + lane] / (totals[c, lane] * rest[c, lane])
     for lane in range(_SIDE):
         value[lane] = (share[:, lane] * auc[:, lane]).sum()
     centre, largest = _find_centres(totals, rest, share, auc, value, weighted)
-    _square(words, unit, label, weight, shift, n_units, centre, largest, influence, variance)
+    _square(lanes, n_units, centre, largest, influence, variance)
 
 
 @kernel
-def _count(
-    words: Words,
-    unit: Integers,
-    label: Integers,
-    weight: Array,
-    shift: np.uint64,
-    totals: Array,
-    n_units: Array,
-) -> None:
+def _count(rows: _Lanes, totals: Array, n_units: Array) -> None:
     """Add up the weights of each class, its units, and all units."""
     all_units = len(n_units) - 1
+    unit, label = rows.unit, rows.label
     for i in range(len(unit)):
-        word = words[unit[i]] >> shift
+        word = rows.words[unit[i]] >> rows.shift
         is_new = i == 0 or unit[i] != unit[i - 1]
         is_new_class = is_new or label[i] != label[i - 1]
         for lane in range(_SIDE):
-            bit = _bit(word, lane)
-            totals[label[i], lane] += bit * weight[i]
+            bit = bit_of(word, lane)
+            totals[label[i], lane] += bit * rows.weight[i]
             n_units[label[i], lane] += bit * is_new_class
             n_units[all_units, lane] += bit * is_new
 
@@ -199,20 +171,10 @@ def _find_shares(totals: Array, weighted: bool) -> tuple[Array, Array]:
 
 
 @inlined
-def _pass_row(
-    words: Words,
-    unit: Integers,
-    label: Integers,
-    weight: Array,
-    i: int,
-    c: int,
-    shift: np.uint64,
-    state: Array,
-    influence: Array,
-) -> None:
+def _pass_row(rows: _Lanes, i: int, c: int, state: Array, influence: Array) -> None:
     """Pass a row that has a score of its own."""
-    word, mine = words[unit[i]] >> shift, weight[i]
-    if label[i] == c:
+    word, mine = rows.words[rows.unit[i]] >> rows.shift, rows.weight[i]
+    if rows.label[i] == c:
         _compare_own(word, mine, i, state, influence)
         _add(word, mine, _OWN, state)
     else:
@@ -222,28 +184,20 @@ def _pass_row(
 
 @kernel
 def _pass_tie(
-    words: Words,
-    unit: Integers,
-    label: Integers,
-    weight: Array,
-    tied: Integers,
-    first: int,
-    c: int,
-    shift: np.uint64,
-    state: Array,
-    influence: Array,
+    rows: _Lanes, tied: Integers, first: int, c: int, state: Array, influence: Array
 ) -> None:
     """Pass rows of one score: half of each is passed before the others are compared with it."""
     for half in range(2):
         for k in range(len(tied)):
             i = tied[k] - first
-            kind = _OWN if label[i] == c else _REST
-            _add(words[unit[i]] >> shift, 0.5 * weight[i], kind, state)
+            kind = _OWN if rows.label[i] == c else _REST
+            _add(rows.words[rows.unit[i]] >> rows.shift, 0.5 * rows.weight[i], kind, state)
         if half == 0:
             for k in range(len(tied)):
                 i = tied[k] - first
-                if label[i] == c:
-                    _compare_own(words[unit[i]] >> shift, weight[i], i, state, influence)
+                if rows.label[i] == c:
+                    word = rows.words[rows.unit[i]] >> rows.shift
+                    _compare_own(word, rows.weight[i], i, state, influence)
                 else:
                     _compare_rest(i, state, influence)
 
@@ -252,7 +206,7 @@ def _pass_tie(
 def _add(word: np.uint64, weight: float, kind: int, state: Array) -> None:
     """Add a weight in the lanes that have the bit."""
     for lane in range(_SIDE):
-        state[kind * _SIDE + lane] += _bit(word, lane) * weight
+        state[kind * _SIDE + lane] += bit_of(word, lane) * weight
 
 
 @inlined
@@ -260,7 +214,7 @@ def _compare_own(word: np.uint64, weight: float, i: int, state: Array, influence
     """Add to the influence of a row of the class what it beats."""
     for lane in range(_SIDE):
         passed = state[_REST * _SIDE + lane]
-        state[_WINS * _SIDE + lane] += _bit(word, lane) * weight * passed
+        state[_WINS * _SIDE + lane] += bit_of(word, lane) * weight * passed
         influence[i, lane] += state[_FACTOR * _SIDE + lane] * passed
 
 
@@ -296,27 +250,18 @@ def _find_centres(
 
 @kernel
 def _square(
-    words: Words,
-    unit: Integers,
-    label: Integers,
-    weight: Array,
-    shift: np.uint64,
-    n_units: Array,
-    centre: Array,
-    largest: Array,
-    influence: Array,
-    variance: Array,
+    rows: _Lanes, n_units: Array, centre: Array, largest: Array, influence: Array, variance: Array
 ) -> None:
     """Fill in the variance: the squares of units, in which the rows of each class are added up.
 
     As in Obuchowski's variance, squares of the rows of a class in a unit have a factor m/(m - 1)
     for the m units that have such rows, and products of classes n/(n - 1) for all n units.
     """
-    n_classes = len(centre)
+    n_classes, unit, label, weight = len(centre), rows.unit, rows.label, rows.weight
     factor = n_units / (n_units - 1.0)
     part, whole, most, total = np.zeros((4, _SIDE))
     for i in range(len(unit)):
-        c, word = label[i], words[unit[i]] >> shift
+        c, word = label[i], rows.words[unit[i]] >> rows.shift
         is_last = i + 1 == len(unit) or unit[i + 1] != unit[i]
         is_last_of_class = is_last or label[i + 1] != c
         for lane in range(_SIDE):
@@ -326,20 +271,15 @@ def _square(
             most[lane] += weight[i] * largest[c, lane]
         if is_last_of_class:
             for lane in range(_SIDE):
-                bit, square = _bit(word, lane), part[lane] * part[lane]
+                bit, square = bit_of(word, lane), part[lane] * part[lane]
                 total[lane] += bit * square * (factor[c, lane] - factor[n_classes, lane])
                 whole[lane] += part[lane]
                 part[lane] = 0.0
         if is_last:
             for lane in range(_SIDE):
                 one = whole[lane] if abs(whole[lane]) > _ROUNDING * most[lane] else 0.0
-                total[lane] += _bit(word, lane) * factor[n_classes, lane] * one * one
+                total[lane] += bit_of(word, lane) * factor[n_classes, lane] * one * one
                 whole[lane] = most[lane] = 0.0
     for lane in range(_SIDE):
         if n_units[:n_classes, lane].min() > 1:
             variance[lane] = max(total[lane], 0.0)
-
-
-@kernel
-def _bit(word: np.uint64, lane: int) -> float:
-    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0

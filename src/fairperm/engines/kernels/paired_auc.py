@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.kernel import LANES, choose, inlined, kernel
 from fairperm.engines.kernels.weighted_auc import (
     MEAN,
     PASSED,
@@ -40,23 +40,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairedRows:
-    """The walks up both scores, and the rows of each cluster in both.
+    """The walks up both scores, and the rows of each cluster in both."""
 
-    Attributes
-    ----------
-    new, old
-        The walks. Their runs are numbered together in each stratum: the new ones come first.
-    run_of_row, weight_of_row
-        By cluster, each row in the new walk, and then in the old one, with minus its weight.
-    passed
-        The weight of the other label that each run has passed, in both groups together.
-    """
-
+    # The walks. Their runs are numbered together in each stratum: the new ones come first.
     new: WeightedRows
     old: WeightedRows
+    # by cluster, each row in the new walk, and then in the old one, with minus its weight
     run_of_row: Integers
     weight_of_row: Array
-    passed: Array
+    passed: Array  # the weight of the other label that each run has passed, in both groups together
 
     @classmethod
     def build(
@@ -210,7 +202,7 @@ def _add_row(
         of_b = (both - a) * state[(SLOPE + 1) * SIDE + lane] - state[
             (MEAN + 2 * label + 1) * SIDE + lane
         ]
-        mine = square if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+        mine = choose(word, lane, square, 0.0)
         state[(SQUARES + 2 * label) * SIDE + lane] += mine * (of_a * of_a)
         state[(SQUARES + 2 * label + 1) * SIDE + lane] += (square - mine) * (of_b * of_b)
         state[(WEIGHTS + 2 * label) * SIDE + lane] += mine

@@ -15,29 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows by stratum and ascending score; rows of one tie stand together.
+    """Rows by stratum and ascending score; rows of one tie stand together."""
 
-    Attributes
-    ----------
-    unit
-        The cluster of each row: whose word says in which group the row is.
-    positive, weight
-        Of each row.
-    tie_starts
-        Where runs of equal scores start in each stratum, and the number of rows.
-    first_tie
-        The first run of each stratum, and the number of runs.
-    clustered
-        Whether units have several rows.
-    """
-
-    unit: Integers
+    unit: Integers  # the cluster of each row: whose word says in which group the row is
+    # of each row
     positive: Booleans
     weight: Array
-    tie_starts: Integers
-    first_tie: Integers
+    tie_starts: Integers  # where runs of equal scores start in each stratum, and the number of rows
+    first_tie: Integers  # the first run of each stratum, and the number of runs
     n_units: int
-    clustered: bool
+    clustered: bool  # whether units have several rows
 
     @classmethod
     def of(

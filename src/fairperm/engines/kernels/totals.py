@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import LANES, kernel
+from fairperm.engines.kernels.kernel import LANES, choose, kernel
 
 if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Integers, Words
@@ -16,29 +16,25 @@ _TOGETHER = 4  # rows of one addition
 _UNITS = 128  # whose influences in all lanes stay in the cache
 
 
+class Terms(NamedTuple):
+    """What the leave-one-out influences of units are made of."""
+
+    contributions: Array  # by column and unit
+    bases: Array  # by base and unit
+    columns: Integers  # the contributions that belong to the bases
+    base_starts: Integers  # where those of each base start
+    stratum_starts: Integers  # the first unit of each stratum, and the number of units
+
+
 def subset_totals(
     words: Words, contributions: Array, stratum_starts: Integers, n_columns: int | None = None
 ) -> Array:
     """Add up the contributions of the units in group A, by permutation, stratum and column.
 
-    Parameters
-    ----------
-    words
-        A word for each unit, as :func:`fairperm.engines.kernels.subsets.random_subsets` makes them.
-    contributions
-        A row for each unit, in the order of the words.
-    stratum_starts
-        The first unit of each stratum, and the number of units. Strata are consecutive.
-    n_columns
-        How many of the columns are added up; by default all.
+    There is a word for each unit, as ``random_subsets`` makes them, and a row of contributions, of
+    whose columns the first ``n_columns`` are added up, by default all. Strata are consecutive;
+    after their first units comes the number of all. In memory the lanes lie side by side.
 
-    Returns
-    -------
-    Array
-        Totals with shape (64, strata, columns); in memory the lanes lie side by side.
-
-    Notes
-    -----
     Sums of 2048 rows are added up on their own, so that the relative error of a total of terms
     of one sign is at most about (2048 + n/2048) 2**-53, and in practice far below. The order of
     the additions is fixed.
@@ -54,77 +50,19 @@ def subset_totals(
     return np.moveaxis(totals, -1, 0)
 
 
-def squared_influences(
-    words: Words,
-    contributions: Array,
-    bases: Array,
-    columns: Integers,
-    base_starts: Integers,
-    stratum_starts: Integers,
-    lines: Array,
-) -> Array:
-    """Add up the squared leave-one-out influences of the units of both groups.
+def squared_influences(words: Words, terms: Terms, lines: Array) -> Array:
+    """Add up the squared leave-one-out influences of both groups' units, by stratum and lane.
 
     A unit's influence is the sum over bases of (intercept + slopes·contributions)/(1 − share·base),
     in which intercept, slopes and share are those of its group in the permutation. They change with
-    every permutation, so the units are visited once more, after their totals.
-
-    Parameters
-    ----------
-    words
-        A word for each unit.
-    contributions, bases
-        By column and unit.
-    columns, base_starts
-        The contributions that belong to the bases, and where those of each base start.
-    stratum_starts
-        The first unit of each stratum, and the number of units.
-    lines
-        By stratum, line, group and lane. The lines of a base are its share, its intercept and the
-        slopes of its contributions.
-
-    Returns
-    -------
-    Array
-        By stratum, group and lane.
+    every permutation, so the units are visited once more, after their totals. ``lines`` have them
+    by stratum, line, group and lane: for each base its share, its intercept, and the slopes of its
+    contributions. The group is the second axis of the result.
     """
-    squares = np.zeros((stratum_starts.size - 1, 2, LANES))
+    squares = np.zeros((terms.stratum_starts.size - 1, 2, LANES))
     flat = np.ascontiguousarray(lines).reshape(-1)  # slices of it are contiguous to the compiler
-    _square_strata(words, contributions, bases, columns, base_starts, stratum_starts, flat, squares)
+    _square_strata(words, terms, flat, squares)
     return squares
-
-
-def resampled_totals(drawn: Integers, contributions: Array) -> Array:
-    """Add up the contributions of the units that are drawn, by draw and column.
-
-    Parameters
-    ----------
-    drawn
-        Places of units, by draw; as many as there are units.
-    contributions
-        A row for each unit.
-    """
-    totals = np.zeros((len(drawn), contributions.shape[1]))
-    _add_drawn(drawn, np.ascontiguousarray(contributions, np.float64), totals)
-    return totals
-
-
-@kernel
-def _add_drawn(drawn: Integers, contributions: Array, totals: Array) -> None:
-    """Count how often each unit is drawn: visiting the units in order is faster than at random."""
-    n_units, columns = contributions.shape
-    times, partial = np.empty(n_units), np.empty(columns)
-    for d in range(len(drawn)):
-        times[:] = 0.0
-        for i in drawn[d]:
-            times[i] += 1.0
-        for first in range(0, n_units, _ROWS):
-            partial[:] = 0.0
-            for i in range(first, min(first + _ROWS, n_units)):
-                for c in range(columns):
-                    partial[c] += times[i] * contributions[i, c]
-            for c in range(columns):
-                totals[d, c] += partial[c]
 
 
 @kernel
@@ -161,37 +99,23 @@ def _add_rows(words: Words, first: Array, second: Array, of_first: Array, of_sec
         if not (x0 or x1 or x2 or x3 or y0 or y1 or y2 or y3):
             continue
         for lane in range(LANES):  # the loop that the compiler turns into masked adds
-            of_first[lane] += (_in_a(w0, lane, x0) + _in_a(w1, lane, x1)) + (
-                _in_a(w2, lane, x2) + _in_a(w3, lane, x3)
+            of_first[lane] += (choose(w0, lane, x0, 0.0) + choose(w1, lane, x1, 0.0)) + (
+                choose(w2, lane, x2, 0.0) + choose(w3, lane, x3, 0.0)
             )
-            of_second[lane] += (_in_a(w0, lane, y0) + _in_a(w1, lane, y1)) + (
-                _in_a(w2, lane, y2) + _in_a(w3, lane, y3)
+            of_second[lane] += (choose(w0, lane, y0, 0.0) + choose(w1, lane, y1, 0.0)) + (
+                choose(w2, lane, y2, 0.0) + choose(w3, lane, y3, 0.0)
             )
     for i in range(whole, words.size):
         word, x, y = words[i], first[i], second[i]
         for lane in range(LANES):
-            of_first[lane] += _in_a(word, lane, x)
-            of_second[lane] += _in_a(word, lane, y)
+            of_first[lane] += choose(word, lane, x, 0.0)
+            of_second[lane] += choose(word, lane, y, 0.0)
 
 
 @kernel
-def _in_a(word: np.uint64, lane: int, x: float) -> float:
-    """Return the number if the unit is in group A, else 0."""
-    return x if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
-
-
-@kernel
-def _square_strata(
-    words: Words,
-    contributions: Array,
-    bases: Array,
-    columns: Integers,
-    base_starts: Integers,
-    starts: Integers,
-    lines: Array,
-    squares: Array,
-) -> None:
+def _square_strata(words: Words, terms: Terms, lines: Array, squares: Array) -> None:
     """Compute the influences of a few units at a time, which stay in the cache, base by base."""
+    contributions, bases, columns, base_starts, starts = terms
     found = np.empty(2 * LANES)
     influence, numerator = np.empty(_UNITS * LANES), np.empty(_UNITS * LANES)
     for s in range(starts.size - 1):
@@ -220,7 +144,7 @@ def _square_strata(
 def _set_intercepts(words: Words, intercepts: Array, numerator: Array) -> None:
     for i in range(words.size):
         for lane in range(LANES):
-            chosen = _choose(words[i], lane, intercepts[lane], intercepts[LANES + lane])
+            chosen = choose(words[i], lane, intercepts[lane], intercepts[LANES + lane])
             numerator[i * LANES + lane] = chosen
 
 
@@ -229,7 +153,7 @@ def _add_slopes(words: Words, column: Array, slopes: Array, numerator: Array) ->
     for i in range(words.size):
         word, x = words[i], column[i]
         for lane in range(LANES):
-            slope = _choose(word, lane, slopes[lane], slopes[LANES + lane])
+            slope = choose(word, lane, slopes[lane], slopes[LANES + lane])
             numerator[i * LANES + lane] += slope * x
 
 
@@ -238,7 +162,7 @@ def _divide(words: Words, base: Array, share: Array, numerator: Array, influence
     for i in range(words.size):
         word, x = words[i], base[i]
         for lane in range(LANES):
-            leverage = x * _choose(word, lane, share[lane], share[LANES + lane])
+            leverage = x * choose(word, lane, share[lane], share[LANES + lane])
             influence[i * LANES + lane] += numerator[i * LANES + lane] / (1.0 - leverage)
 
 
@@ -248,11 +172,5 @@ def _add_squares(words: Words, influence: Array, found: Array) -> None:
         word = words[i]
         for lane in range(LANES):
             square = influence[i * LANES + lane] ** 2
-            found[lane] += _choose(word, lane, square, 0.0)
-            found[LANES + lane] += _choose(word, lane, 0.0, square)
-
-
-@kernel
-def _choose(word: np.uint64, lane: int, of_a: float, of_b: float) -> float:
-    """Return the first number if the unit is in group A, else the second."""
-    return of_a if (word >> np.uint64(lane)) & np.uint64(1) else of_b
+            found[lane] += choose(word, lane, square, 0.0)
+            found[LANES + lane] += choose(word, lane, 0.0, square)

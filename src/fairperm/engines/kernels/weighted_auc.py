@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fairperm._utils.sorting import run_numbers, run_starts
-from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.kernel import LANES, bit_of, choose, inlined, kernel
 from fairperm.engines.kernels.subsets import add_to_totals
 
 if TYPE_CHECKING:
@@ -73,59 +73,37 @@ class WeightedRows:
     """The steps of the walk, and the units that change groups: rows, or clusters of them.
 
     Units and runs are numbered within each stratum.
-
-    Attributes
-    ----------
-    unit, weight
-        Of the rows of each step; weights of 0 fill up steps of fewer rows.
-    total, positive, run
-        Weight, label and run of the rows of each step.
-    compares
-        Whether the rows are compared with those passed: in one step for each row.
-    is_half
-        Whether only half of the rows are passed: of both labels with the same score.
-    first_step, first_unit, first_run
-        Of each stratum, and the number of all.
-    passed
-        The weight of the other label that each run has passed, in both groups together.
-    totals
-        The weight of each stratum's negatives and positives.
-    cluster
-        The units in the order of their first rows, of which many have then just been visited.
-    cluster_starts
-        Where the negatives, and then the positives, of each of these start among their rows.
-    cluster_weights
-        The weight of the negatives, and then of the positives, of each of these.
-    by_cluster
-        The rows by cluster.
-    run_of_row, weight_of_row
-        Of the rows by cluster.
-    is_clustered
-        Whether units have several rows. If not, the variance of unit weights is DeLong's.
-    is_wide
-        Whether few weights are much larger than the rest.
     """
 
+    # of the rows of each step; weights of 0 fill up steps of fewer rows
     unit: Integers
     weight: Array
+    # weight, label and run of the rows of each step
     total: Array
     positive: Booleans
     run: Integers
-    compares: Booleans
+    compares: Booleans  # whether the rows are compared with those passed: in one step for each row
+    # whether only half of the rows are passed: of both labels with the same score
     is_half: Booleans
+    # of each stratum, and the number of all
     first_step: Integers
     first_unit: Integers
     first_run: Integers
-    passed: Array
-    totals: Array
+    passed: Array  # the weight of the other label that each run has passed, in both groups together
+    totals: Array  # the weight of each stratum's negatives and positives
+    # the units in the order of their first rows, of which many have then just been visited
     cluster: Integers
+    # where the negatives, and then the positives, of each of these start among their rows
     cluster_starts: Integers
+    # the weight of the negatives, and then of the positives, of each of these
     cluster_weights: Array
-    by_cluster: Places
+    by_cluster: Places  # the rows by cluster
+    # of the rows by cluster
     run_of_row: Integers
     weight_of_row: Array
+    # Whether units have several rows. If not, the variance of unit weights is DeLong's.
     is_clustered: bool
-    is_wide: bool
+    is_wide: bool  # whether few weights are much larger than the rest
 
     @classmethod
     def build(
@@ -472,7 +450,7 @@ def add_clusters(
             word, mine = words[unit[u]] >> shift, sums[u - start]
             n, m = weights[2 * u], weights[2 * u + 1]
             for lane in range(SIDE):
-                a = _bit(word, lane)
+                a = bit_of(word, lane)
                 b = 1.0 - a
                 slope = _of_group(a, b, SLOPE, lane, state)
                 y = n * _of_group(a, b, MEAN, lane, state) - slope * mine[lane]
@@ -493,7 +471,7 @@ def _add_row(
     for lane in range(SIDE):
         a = level[lane]
         b = level_of_both - a
-        sums[lane] += weight * (a if (word >> np.uint64(lane)) & np.uint64(1) else b)
+        sums[lane] += weight * choose(word, lane, a, b)
 
 
 @kernel
@@ -534,13 +512,8 @@ def _sum(
 ) -> float:
     """Return the sum of the numbers whose words have this lane's bit."""
     return (
-        (x0 if _bit(w0, lane) else 0.0)
-        + (x1 if _bit(w1, lane) else 0.0)
-        + (x2 if _bit(w2, lane) else 0.0)
-        + (x3 if _bit(w3, lane) else 0.0)
+        choose(w0, lane, x0, 0.0)
+        + choose(w1, lane, x1, 0.0)
+        + choose(w2, lane, x2, 0.0)
+        + choose(w3, lane, x3, 0.0)
     )
-
-
-@kernel
-def _bit(word: np.uint64, lane: int) -> float:
-    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
