@@ -17,8 +17,6 @@ import numpy as np
 from fairperm.engines.kernels.kernel import LANES, choose, inlined, kernel
 from fairperm.engines.kernels.weighted_auc import (
     MEAN,
-    PASSED,
-    SHARE,
     SIDE,
     SLOPE,
     SQUARES,
@@ -30,6 +28,8 @@ from fairperm.engines.kernels.weighted_auc import (
     WeightedRows,
     add_clusters,
     count_units,
+    fill_strata,
+    set_influences,
     set_variances,
     walk_up,
 )
@@ -56,57 +56,49 @@ class PairedRows:
     ) -> PairedRows:
         """Find each row in both walks, which are of rows in these orders."""
         run = np.empty(len(by_new), np.int64)
-        run[by_new[new.by_cluster]] = new.run_of_row
+        run[by_new[new.by_cluster]] = new.clusters.run_of_row
         n_new, n_old = np.diff(new.first_run), np.diff(old.first_run)
-        rows_by_stratum = old.cluster_starts[2 * old.first_unit]
+        rows_by_stratum = old.clusters.starts[2 * old.first_unit]
         offset = np.repeat(n_new, np.diff(rows_by_stratum))
-        runs = np.stack([run[by_old[old.by_cluster]], offset + old.run_of_row], axis=1)
+        runs = np.stack([run[by_old[old.by_cluster]], offset + old.clusters.run_of_row], axis=1)
         is_new = np.repeat(
             np.tile([True, False], len(n_new)), np.stack([n_new, n_old], axis=1).ravel()
         )
         passed = np.empty(len(is_new))
-        passed[is_new], passed[~is_new] = new.passed, old.passed
+        passed[is_new], passed[~is_new] = new.steps.passed, old.steps.passed
         return cls(
             new=new,
             old=old,
             run_of_row=runs.ravel(),
-            weight_of_row=np.outer(old.weight_of_row, [1.0, -1.0]).ravel(),
+            weight_of_row=np.outer(old.clusters.weight_of_row, [1.0, -1.0]).ravel(),
             passed=passed,
         )
 
 
 def auc_changes_by_lane(words: Words, rows: PairedRows) -> tuple[Array, Array]:
     """Return the change of the AUC and its variance by permutation, stratum and group."""
-    shape = (len(rows.old.first_step) - 1, 2, LANES)
-    value, variance = np.full(shape, np.nan), np.full(shape, np.nan)
-    _fill_strata(words, rows, value, variance)
-    if rows.old.is_wide:
-        of_b = np.full((2, *shape), np.nan)
-        _fill_strata(~words, rows, *of_b)
-        value[:, 1], variance[:, 1] = of_b[:, :, 0]
-    return np.moveaxis(value, -1, 0), np.moveaxis(variance, -1, 0)
-
-
-def _fill_strata(words: Words, rows: PairedRows, value: Array, variance: Array) -> None:
     new, old = rows.new, rows.old
     first_run = new.first_run + old.first_run
     levels = np.empty((int(np.diff(first_run).max()), SIDE))
-    for s in range(len(value)):
-        clusters = old.clusters(s)._replace(
+
+    def fill(s: int, words: Words, value: Array, variance: Array) -> None:
+        clusters = old.clusters_of(s)._replace(
             run_of_row=rows.run_of_row, weight_of_row=rows.weight_of_row
         )
         _fill(
-            words[old.first_unit[s] : old.first_unit[s + 1]],
-            new.steps(s),
-            old.steps(s),
+            words,
+            new.steps_of(s),
+            old.steps_of(s),
             clusters,
             rows.passed[first_run[s] : first_run[s + 1]],
             old.totals[s],
             levels,
             old.is_clustered,
-            value[s],
-            variance[s],
+            value,
+            variance,
         )
+
+    return fill_strata(words, old, fill)
 
 
 @kernel
@@ -137,7 +129,7 @@ def _fill(
         state[:] = 0.0
         walk_up(words, new, shift, flat, levels[:n_new])
         state[WINS : WINS + 2] -= wins
-        _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
+        set_influences(state, totals, n_units[:, :, lanes], 0.0, value[:, lanes])
         state[:SLOPE] = 0.0
         if is_clustered:
             add_clusters(words, _in_pairs(clusters), passed, levels, shift, flat)
@@ -151,27 +143,6 @@ def _in_pairs(clusters: Clusters) -> Clusters:
     """Return the clusters with each row twice: in the new walk, and in the old one."""
     unit, starts, weights, run_of_row, weight_of_row = clusters
     return Clusters(unit, 2 * starts, weights, run_of_row, weight_of_row)
-
-
-@kernel
-def _set_influences(state: Array, totals: Array, n_units: Integers, value: Array) -> None:
-    """Fill in the change, and what turns what a row beats more often into influences on it.
-
-    Those of rows add up to zero. They are 0 where the change is undefined.
-    """
-    for g in range(2):
-        for lane in range(SIDE):
-            n, m = state[PASSED, lane], state[PASSED + 1, lane]
-            if g == 1:
-                n, m = totals[0] - n, totals[1] - m
-            if min(n_units[0, g, lane], n_units[1, g, lane]) > 0:
-                change = state[WINS + g, lane] / (n * m)
-                value[g, lane] = change
-                state[SLOPE + g, lane] = 1 / (n * m)
-                state[MEAN + g, lane], state[MEAN + 2 + g, lane] = -change / n, change / m
-                state[SHARE + g, lane], state[SHARE + 2 + g, lane] = 1 / n, 1 / m
-            else:
-                value[g, lane] = np.nan
 
 
 @kernel

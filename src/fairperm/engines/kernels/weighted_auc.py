@@ -26,6 +26,8 @@ from fairperm.engines.kernels.kernel import LANES, bit_of, choose, inlined, kern
 from fairperm.engines.kernels.subsets import add_to_totals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
 
 _ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
@@ -46,36 +48,9 @@ STATE_ROWS = 22
 
 
 class Steps(NamedTuple):
-    """The steps of a walk up the scores of one stratum; see :class:`WeightedRows`."""
+    """Steps of a walk up the scores. Units and runs are numbered within each stratum."""
 
-    unit: Integers
-    weight: Array
-    total: Array
-    positive: Booleans
-    run: Integers
-    compares: Booleans
-    is_half: Booleans
-    passed: Array
-
-
-class Clusters(NamedTuple):
-    """The units of one stratum and their rows; see :class:`WeightedRows`."""
-
-    unit: Integers
-    starts: Integers
-    weights: Array
-    run_of_row: Integers
-    weight_of_row: Array
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedRows:
-    """The steps of the walk, and the units that change groups: rows, or clusters of them.
-
-    Units and runs are numbered within each stratum.
-    """
-
-    # of the rows of each step; weights of 0 fill up steps of fewer rows
+    # by step and row; weights of 0 fill up steps of fewer rows
     unit: Integers
     weight: Array
     # weight, label and run of the rows of each step
@@ -85,22 +60,34 @@ class WeightedRows:
     compares: Booleans  # whether the rows are compared with those passed: in one step for each row
     # whether only half of the rows are passed: of both labels with the same score
     is_half: Booleans
+    # by run, the weight of the other label that it has passed, in both groups together
+    passed: Array
+
+
+class Clusters(NamedTuple):
+    """The units that change groups, rows or clusters of them, and their rows."""
+
+    # in the order of their first rows, of which many have then just been visited
+    unit: Integers
+    # where the negatives, and then the positives, of each unit start among its rows
+    starts: Integers
+    weights: Array  # the weight of the negatives, and then of the positives, of each unit
+    run_of_row: Integers
+    weight_of_row: Array
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRows:
+    """The steps of the walk, and the units that change groups."""
+
+    steps: Steps
+    clusters: Clusters
+    by_cluster: Places  # the rows by cluster
     # of each stratum, and the number of all
     first_step: Integers
     first_unit: Integers
     first_run: Integers
-    passed: Array  # the weight of the other label that each run has passed, in both groups together
     totals: Array  # the weight of each stratum's negatives and positives
-    # the units in the order of their first rows, of which many have then just been visited
-    cluster: Integers
-    # where the negatives, and then the positives, of each of these start among their rows
-    cluster_starts: Integers
-    # the weight of the negatives, and then of the positives, of each of these
-    cluster_weights: Array
-    by_cluster: Places  # the rows by cluster
-    # of the rows by cluster
-    run_of_row: Integers
-    weight_of_row: Array
     # Whether units have several rows. If not, the variance of unit weights is DeLong's.
     is_clustered: bool
     is_wide: bool  # whether few weights are much larger than the rest
@@ -153,7 +140,7 @@ class WeightedRows:
         place_of_unit = np.argsort(cluster)
         label = 2 * place_of_unit[unit] + positive
         by_cluster = np.argsort(label, kind="stable")
-        return cls(
+        steps = Steps(
             unit=unit[place] - first_unit[stratum[first], None],
             weight=weights,
             total=weights.sum(axis=1),
@@ -161,46 +148,43 @@ class WeightedRows:
             run=run[first] - first_run[stratum[first]],
             compares=compares,
             is_half=has_both[first],
+            passed=passed,
+        )
+        weights = np.bincount(label[by_cluster], weight[by_cluster], minlength=2 * len(cluster))
+        clusters = Clusters(
+            unit=cluster - first_unit[stratum_of_unit[cluster]],
+            starts=np.searchsorted(label[by_cluster], np.arange(2 * len(cluster) + 1)),
+            weights=weights.astype(np.float64),
+            run_of_row=(run - first_run[stratum])[by_cluster],
+            weight_of_row=weight[by_cluster],
+        )
+        return cls(
+            steps=steps,
+            clusters=clusters,
+            by_cluster=by_cluster,
             first_step=np.searchsorted(stratum[first], strata),
             first_unit=first_unit,
             first_run=first_run,
-            passed=passed,
             totals=totals,
-            cluster=cluster - first_unit[stratum_of_unit[cluster]],
-            cluster_starts=np.searchsorted(label[by_cluster], np.arange(2 * len(cluster) + 1)),
-            cluster_weights=np.bincount(
-                label[by_cluster], weight[by_cluster], minlength=2 * len(cluster)
-            ).astype(np.float64),
-            by_cluster=by_cluster,
-            run_of_row=(run - first_run[stratum])[by_cluster],
-            weight_of_row=weight[by_cluster],
             is_clustered=is_clustered,
             is_wide=bool(weight.mean() > _WIDE * np.quantile(weight, 0.25)),
         )
 
-    def steps(self, s: int) -> Steps:
+    def steps_of(self, s: int) -> Steps:
         """Return the steps of a stratum."""
         inside = slice(self.first_step[s], self.first_step[s + 1])
-        return Steps(
-            self.unit[inside],
-            self.weight[inside],
-            self.total[inside],
-            self.positive[inside],
-            self.run[inside],
-            self.compares[inside],
-            self.is_half[inside],
-            self.passed[self.first_run[s] : self.first_run[s + 1]],
-        )
+        passed = self.steps.passed[self.first_run[s] : self.first_run[s + 1]]
+        return Steps(*(one[inside] for one in self.steps[:-1]), passed)
 
-    def clusters(self, s: int) -> Clusters:
+    def clusters_of(self, s: int) -> Clusters:
         """Return the units of a stratum."""
         first, stop = self.first_unit[s], self.first_unit[s + 1]
+        unit, starts, weights, *rows = self.clusters
         return Clusters(
-            self.cluster[first:stop],
-            self.cluster_starts[2 * first : 2 * stop + 1],
-            self.cluster_weights[2 * first : 2 * stop],
-            self.run_of_row,
-            self.weight_of_row,
+            unit[first:stop],
+            starts[2 * first : 2 * stop + 1],
+            weights[2 * first : 2 * stop],
+            *rows,
         )
 
 
@@ -228,23 +212,28 @@ def _passed(
 
 def weighted_auc_by_lane(words: Words, rows: WeightedRows) -> tuple[Array, Array]:
     """Return AUC and variance by permutation, stratum and group, as ``auc_by_lane`` does."""
-    shape = (len(rows.first_step) - 1, 2, LANES)
-    value, variance = np.full(shape, np.nan), np.full(shape, np.nan)
-    _fill_strata(words, rows, value, variance)
-    if rows.is_wide:
-        of_b = np.full((2, *shape), np.nan)
-        _fill_strata(~words, rows, *of_b)
-        value[:, 1], variance[:, 1] = of_b[:, :, 0]
+    levels = np.empty((int(np.diff(rows.first_run).max()) if rows.is_clustered else 0, SIDE))
+
+    def fill(s: int, words: Words, value: Array, variance: Array) -> None:
+        _fill(words, rows.steps_of(s), rows.clusters_of(s), rows.totals[s], levels, value, variance)
+
+    return fill_strata(words, rows, fill)
+
+
+def fill_strata(
+    words: Words, rows: WeightedRows, fill: Callable[[int, Words, Array, Array], None]
+) -> tuple[Array, Array]:
+    """Return values and variances, which ``fill`` fills in for a stratum and its words."""
+    n_strata = len(rows.first_step) - 1
+    value, variance = np.full((2, n_strata, 2, LANES), np.nan)
+    for s in range(n_strata):
+        mine = words[rows.first_unit[s] : rows.first_unit[s + 1]]
+        fill(s, mine, value[s], variance[s])
+        if rows.is_wide:
+            of_b = np.full((2, 2, LANES), np.nan)
+            fill(s, ~mine, *of_b)
+            value[s, 1], variance[s, 1] = of_b[:, 0]
     return np.moveaxis(value, -1, 0), np.moveaxis(variance, -1, 0)
-
-
-def _fill_strata(words: Words, rows: WeightedRows, value: Array, variance: Array) -> None:
-    most_runs = int(np.diff(rows.first_run).max())
-    levels = np.empty((most_runs if rows.is_clustered else 0, SIDE))
-    for s in range(len(value)):
-        units = slice(rows.first_unit[s], rows.first_unit[s + 1])
-        steps, clusters = rows.steps(s), rows.clusters(s)
-        _fill(words[units], steps, clusters, rows.totals[s], levels, value[s], variance[s])
 
 
 @kernel
@@ -268,7 +257,7 @@ def _fill(
         lanes = slice(start, start + SIDE)
         state[:] = 0.0
         walk_up(words, steps, shift, flat, levels)
-        _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
+        set_influences(state, totals, n_units[:, :, lanes], 1.0, value[:, lanes])
         state[:SLOPE] = 0.0
         if is_clustered:
             add_clusters(words, clusters, steps.passed, levels, shift, flat)
@@ -294,10 +283,14 @@ def count_units(words: Words, clusters: Clusters) -> Integers:
 
 
 @kernel
-def _set_influences(state: Array, totals: Array, n_units: Integers, value: Array) -> None:
-    """Fill in the AUC, and what turns components into influences on it; 0 where it is undefined.
+def set_influences(
+    state: Array, totals: Array, n_units: Integers, most: float, value: Array
+) -> None:
+    """Fill in the AUC or its change, and what turns components into influences on it.
 
-    Units tell which labels a group has: what B's weights leave of all may be a rounding error.
+    These add up to zero if a negative's component is ``most``, 1 or 0, minus the share of positives
+    below it, and are 0 where the value is undefined. Units tell which labels a group has: what B's
+    weights leave of all may be a rounding error.
     """
     for g in range(2):
         for lane in range(SIDE):
@@ -305,10 +298,10 @@ def _set_influences(state: Array, totals: Array, n_units: Integers, value: Array
             if g == 1:
                 n, m = totals[0] - n, totals[1] - m
             if min(n_units[0, g, lane], n_units[1, g, lane]) > 0:
-                auc = state[WINS + g, lane] / (n * m)
-                value[g, lane] = auc
+                found = state[WINS + g, lane] / (n * m)
+                value[g, lane] = found
                 state[SLOPE + g, lane] = 1 / (n * m)
-                state[MEAN + g, lane], state[MEAN + 2 + g, lane] = (1 - auc) / n, auc / m
+                state[MEAN + g, lane], state[MEAN + 2 + g, lane] = (most - found) / n, found / m
                 state[SHARE + g, lane], state[SHARE + 2 + g, lane] = 1 / n, 1 / m
             else:
                 value[g, lane] = np.nan
