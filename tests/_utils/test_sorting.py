@@ -4,38 +4,21 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from fairperm._utils.sorting import equate_close, order_by, ranks, run_starts
-from fairperm.engines.kernels.radix_sort import radix_argsort
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 FEW = st.sampled_from([-2.5, -0.0, 0.0, 1.0, 3.0])
 
 
-@given(hnp.arrays(np.float64, st.integers(0, 60), elements=st.one_of(FINITE, FEW)))
-def test_radix_argsort_is_a_stable_argsort(values: Any) -> None:
-    assert radix_argsort(values).tolist() == np.argsort(values, kind="stable").tolist()
-
-
-def test_radix_argsort_of_many() -> None:
-    rng = np.random.default_rng(0)
-    for values in (rng.normal(size=10**5), np.round(rng.normal(size=10**5), 1) * 1e-300):
-        expected = np.argsort(values, kind="stable")
-        np.testing.assert_array_equal(radix_argsort(values), expected)
-
-
 @given(st.lists(st.tuples(st.integers(0, 2), FEW, st.booleans()), min_size=1, max_size=40))
 def test_rows_are_ordered_by_all_columns(rows: list[tuple[int, float, bool]]) -> None:
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    for argsort in (np.argsort, radix_argsort):
-        order = order_by(columns, argsort)
-        assert [rows[i] for i in order] == sorted(rows)
+    assert [rows[i] for i in order_by(columns)] == sorted(rows)
 
 
 def test_text_and_numbers_can_be_ordered_together() -> None:

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
 
-def order_by(
-    columns: Sequence[NDArray[Any]],
-    argsort: Callable[[NDArray[Any]], NDArray[np.intp]] = np.argsort,
-) -> NDArray[np.intp]:
+def order_by(columns: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     """Return the order by the first column, ties by the second, and so on.
 
     Rows that are equal in all columns may come in any order. Constant columns and a first column
     that is sorted already cost little, and only rows that are tied in the first are sorted by the
-    rest: many times faster than ``np.lexsort`` if numbers hardly repeat. ``argsort`` sorts floats.
+    rest: many times faster than ``np.lexsort`` if numbers hardly repeat.
     """
     if len(columns[0]) < 2:  # there can be very many columns
         return np.arange(len(columns[0]))
@@ -31,10 +28,7 @@ def order_by(
     if not varying:
         return np.arange(len(columns[0]))
     first, *rest = varying
-    if (first[1:] >= first[:-1]).all():
-        order = np.arange(len(first))
-    else:
-        order = argsort(first) if first.dtype == np.float64 else np.argsort(first)
+    order = np.arange(len(first)) if (first[1:] >= first[:-1]).all() else np.argsort(first)
     if not rest:
         return order
     ordered = first[order]

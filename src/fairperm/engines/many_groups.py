@@ -219,11 +219,10 @@ def _sort_units(
 ) -> tuple[Places, Array, NDArray[np.uint8], Integers]:
     """Return the order of the units, the contributions to totals, and the labels for ranks."""
     from fairperm.engines.kernels.auc import AucLayout
-    from fairperm.engines.kernels.radix_sort import argsort_numbers
 
     label, score, contributions = _split_columns(parts, rows.contributions)
     if label is None or score is None:
-        order = order_by([rows.stratum, rows.block, *rows.contributions.T], argsort_numbers)
+        order = order_by([rows.stratum, rows.block, *rows.contributions.T])
         return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
     layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
     order = layout.order.astype(np.intp)

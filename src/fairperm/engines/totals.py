@@ -9,7 +9,6 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
-from fairperm.engines.kernels.radix_sort import argsort_numbers
 from fairperm.engines.kernels.totals import Terms, squared_influences, subset_totals
 from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
@@ -49,7 +48,7 @@ class TotalsEngine(UnitsEngine):
     ) -> TotalsEngine:
         """Sort by stratum, block and contributions: the user's order of rows must not matter."""
         keys = [rows.stratum, rows.block, *rows.contributions.T]
-        order = order_ties(order_by(keys, argsort_numbers), rows.group, keys)
+        order = order_ties(order_by(keys), rows.group, keys)
         moments = Moments.of(
             parts,
             rows.contributions,

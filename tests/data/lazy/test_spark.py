@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from joblibspark import register_spark
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 import fairperm
@@ -222,30 +221,6 @@ def test_functions_run_on_the_executors(rows: Any) -> None:
     assert same(result, run(sample(N), share, n_resamples=30))
     assert abs(by_spark.statistic) == os.getpid()
     assert os.getpid() not in np.abs(by_spark.null_distribution)
-
-
-@of_joblibspark
-def test_the_rows_of_functions_are_broadcast_once(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Let the rows be so many that Spark would broadcast each of the 13 tasks that had them."""
-    sent: list[int] = []
-    broadcast = SparkContext.broadcast
-
-    def noted(context: Any, value: Any) -> Any:
-        sent.append(len(value))
-        return broadcast(context, value)
-
-    def spread(y_true: Any, y_pred: Any) -> float:
-        return float(np.ptp(y_pred))
-
-    data = sample(200_000, decimals=None)
-    register_spark()
-    monkeypatch.setattr(SparkContext, "broadcast", noted)
-    with joblib.parallel_config(backend="spark", n_jobs=2):
-        run(data, spread, n_resamples=200, variance=None)
-    permutations, resamples = sent  # of the rows' labels, and for the gap's error
-    assert min(permutations, resamples) > 8 * len(data)
 
 
 def test_the_notebook(spark: Any, tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
-from fairperm.engines.kernels.radix_sort import argsort_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +73,7 @@ class AucLayout:
             Whether labels of groups are exchanged among positives and negatives separately.
         """
         by_label = _by_label(positive, stratum, n_strata)
-        walk = order_by([stratum, scores], argsort_numbers)
+        walk = order_by([stratum, scores])
         scores, positive = np.ascontiguousarray(scores)[walk], positive[walk]
         order = np.empty(scores.size, np.uint32)  # half the memory of an index, for millions
         positives, negatives = np.zeros((2, scores.size), np.uint32)

@@ -15,19 +15,19 @@ import ctypes
 import math
 import time
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from fairperm._utils import checks
 from fairperm._utils.progress import show_progress
 from fairperm._utils.streams import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     import numpy as np
 
@@ -157,8 +157,7 @@ def _run_through_joblib(
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # multiprocessing and Spark return all results at once
         parallel = Parallel(n_jobs=n_jobs)
-    with _broadcast_to_spark(run) as sent:
-        yield from parallel(delayed(sent)(block) for block in blocks)
+    yield from parallel(delayed(run)(block) for block in blocks)
 
 
 def _run_here(run: Callable[[int], T], blocks: Sequence[int]) -> Generator[T]:
@@ -232,50 +231,3 @@ def _stop_threads(threads: Sequence[Thread]) -> None:
     for thread in threads:
         if thread.ident is not None:
             thread.join(max(0, deadline - time.monotonic()))
-
-
-@contextmanager
-def _broadcast_to_spark(run: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
-    """Yield the function for joblib to send, with its data; to Spark, send these only once.
-
-    Without a broadcast, Spark receives them with every block, as Spark Connect still does.
-    """
-    context = _spark_context()
-    if context is None:
-        yield run
-        return
-    from pyspark import cloudpickle
-
-    # a broadcast is pickled as usual, which the functions of a notebook cannot be
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    sent = context.broadcast(dumps(run))
-    try:
-        yield _BroadcastFunction(sent)
-    finally:
-        sent.destroy()
-
-
-@dataclass(frozen=True, slots=True)
-class _BroadcastFunction(Generic[T]):
-    """A function that Spark's workers have received."""
-
-    broadcast: Any
-
-    def __call__(self, block: int) -> T:
-        from pyspark import cloudpickle
-
-        run: Callable[[int], T] = cloudpickle.loads(self.broadcast.value)
-        return run(block)
-
-
-def _spark_context() -> Any:
-    """Return Spark's context if joblib's active backend is Spark's."""
-    from joblib.parallel import get_active_backend
-
-    backend, _ = get_active_backend()
-    if not type(backend).__module__.startswith("joblibspark"):
-        return None
-    from pyspark import SparkContext
-    from pyspark.sql.utils import is_remote
-
-    return None if is_remote() else SparkContext.getOrCreate()
