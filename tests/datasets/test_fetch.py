@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections import Counter
 from pathlib import Path
@@ -83,44 +82,6 @@ def test_numbers_are_integers_and_all_else_is_text(
     for column in fetch().values():
         kinds = {type(one) for one in column.tolist()}
         assert kinds == {int} if column.dtype == np.int64 else kinds <= {str, type(None)}
-
-
-def as_tables(folder: Path, columns: dict[str, Columns]) -> None:
-    """Write the data as tables with a header, under the other names, and remove the originals."""
-    incomes = np.array(["<=50K", ">50K"])
-    adult, german = columns["adult"], columns["german"]
-    tables = {
-        "compas.csv": {"id": np.arange(3), **columns["compas"]},
-        "adult.csv": {**adult, "income": incomes[adult["income"]]},
-        "german.csv": {**german, "class": german["bad_risk"] + 1},
-    }
-    for file in folder.iterdir():
-        file.unlink()
-    for name, table in tables.items():
-        missing = "?" if name == "adult.csv" else ""
-        with (folder / name).open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(table)
-            for row in zip(*table.values(), strict=True):
-                writer.writerow([missing if one is None else one for one in row])
-
-
-def test_tables_with_a_header_give_the_same_as_the_originals(folder: Path) -> None:
-    before = {"compas": fetch_compas(), "adult": fetch_adult(), "german": fetch_german()}
-    as_tables(folder, before)
-    after = {"compas": fetch_compas(), "adult": fetch_adult(), "german": fetch_german()}
-    for name, columns in before.items():
-        assert list(after[name]) == list(columns)
-        for column in columns:
-            np.testing.assert_array_equal(after[name][column], columns[column])
-
-
-def test_originals_come_before_tables_and_half_of_them_is_none(folder: Path) -> None:
-    (folder / "adult.csv").write_text("nonsense")
-    assert len(fetch_adult()["age"]) == 4
-    (folder / "adult.test").unlink()
-    with pytest.raises(InputError, match=r"adult\.csv must have a header with 'age', "):
-        fetch_adult()
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])

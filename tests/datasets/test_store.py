@@ -163,7 +163,7 @@ def test_failed_download_says_why_and_leaves_nothing(
         r"german\.data is not in the folder of FAIRPERM_DATA \(not set\), not in the cache "
         rf"\('.*fairperm'\), and could not be downloaded from {server.url}/german\.data: "
         rf"{reason}\. Download it on a machine with a network, and set FAIRPERM_DATA to the folder "
-        r"that has german\.data \(or german\.csv\)\."
+        r"that has german\.data\."
     )
     with pytest.raises(DataUnavailableError, match=message):
         fetch_german()

@@ -80,8 +80,8 @@ def fetch_compas(backend: Backend | None = None) -> Any:
     Returns
     -------
     dict of str to numpy.ndarray, or a data frame of the backend
-        One row for each of 6,172 defendants, in the order of the file (your own ``compas.csv``
-        may have fewer). The target is ``two_year_recid``; the sensitive columns are ``sex``,
+        One row for each of 6,172 defendants, in the order of the file, by ProPublica's published
+        filter. The target is ``two_year_recid``; the sensitive columns are ``sex``,
         ``race``, ``age_cat`` and ``age``.
 
         - ``sex``: "Female" or "Male".
@@ -95,21 +95,11 @@ def fetch_compas(backend: Backend | None = None) -> Any:
           "Medium" or "High".
         - ``two_year_recid``: 1 if charged with a new crime within two years, else 0.
 
-    Raises
-    ------
-    DataUnavailableError
-        If the data are not on this machine and cannot be downloaded.
-    InputError
-        If the backend or FAIRPERM_DATA is invalid, or a file in that folder has another format.
-
     Notes
     -----
-    The file is read from the folder that the environment variable FAIRPERM_DATA names, as
-    ``compas-scores-two-years.csv`` or, reduced to the columns above, ``compas.csv``; else from the
-    cache; else it is downloaded from ProPublica's repository, checked (md5) and put into the cache.
-    It contains names and dates of birth of real people, which are not returned. ProPublica's
-    published filter is applied if the file has the columns for it. :func:`load_compas` explains
-    what the data mean and what they do not.
+    :class:`DataUnavailableError` says where the file of ProPublica's repository is looked for. It
+    contains names and dates of birth of real people, which are not returned. :func:`load_compas`
+    explains what the data mean and what they do not.
 
     Examples
     --------
@@ -119,11 +109,9 @@ def fetch_compas(backend: Backend | None = None) -> Any:
     3.246
     """
     backend = check_backend(backend)
-    ((file, content),) = read_files((_COMPAS,), "compas.csv").items()
-    needed = (*_COMPAS_COLUMNS, *_COMPAS_FILTER) if file == _COMPAS.name else _COMPAS_COLUMNS
-    records = read_records(content, file, needed)
-    if records[0].keys() >= set(_COMPAS_FILTER):
-        records = [one for one in records if _passes_propublica_filter(one, file)]
+    ((file, content),) = read_files(_COMPAS).items()
+    records = read_records(content, file, (*_COMPAS_COLUMNS, *_COMPAS_FILTER))
+    records = [one for one in records if _passes_propublica_filter(one, file)]
     columns = make_columns(records, file, _COMPAS_COLUMNS[:-1], _INTEGERS)
     columns["two_year_recid"] = np.array(
         decode(records, "two_year_recid", file, {"0": 0, "1": 1}), np.int64
@@ -159,20 +147,10 @@ def fetch_adult(backend: Backend | None = None) -> Any:
         - ``income``: 1 if over 50,000 dollars a year, else 0.
         - ``split``: "train" (32,561 rows) or "test" (16,281): UCI's own split.
 
-    Raises
-    ------
-    DataUnavailableError
-        If the data are not on this machine and cannot be downloaded.
-    InputError
-        If the backend or FAIRPERM_DATA is invalid, or a file in that folder has another format.
-
     Notes
     -----
-    The files are read from the folder that the environment variable FAIRPERM_DATA names, as
-    ``adult.data`` and ``adult.test`` or, both in one with a header and a column ``split``,
-    ``adult.csv``; else from the cache; else they are downloaded from UCI, checked (md5) and put
-    into the cache. The licence is CC BY 4.0 (B. Becker and R. Kohavi, "Adult", UCI
-    Machine Learning Repository, 1996, doi:10.24432/C5XW20).
+    The licence is CC BY 4.0 (B. Becker and R. Kohavi, "Adult", UCI Machine Learning Repository,
+    1996, doi:10.24432/C5XW20). :class:`DataUnavailableError` says where the files are looked for.
 
     Examples
     --------
@@ -183,16 +161,12 @@ def fetch_adult(backend: Backend | None = None) -> Any:
     """
     backend = check_backend(backend)
     parts: list[Columns] = []
-    for file, content in read_files(_ADULT, "adult.csv").items():
-        if file == "adult.csv":
-            records = read_records(content, file, (*_ADULT_COLUMNS, "split"))
-            split = decode(records, "split", file, {"train": "train", "test": "test"})
-        else:
-            records = read_records(content, file, header=_ADULT_COLUMNS, skipinitialspace=True)
-            split = [{"adult.data": "train", "adult.test": "test"}[file]] * len(records)
+    for file, content in read_files(*_ADULT).items():
+        records = read_records(content, file, header=_ADULT_COLUMNS, skipinitialspace=True)
         part = make_columns(records, file, _ADULT_COLUMNS[:-1], _INTEGERS, missing="?")
         part["income"] = np.array(decode(records, "income", file, _INCOMES), np.int64)
-        part["split"] = np.array(split, object)
+        half = "train" if file == "adult.data" else "test"
+        part["split"] = np.full(len(records), half, object)
         parts.append(part)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return make_frame(columns, backend)
@@ -225,23 +199,15 @@ def fetch_german(backend: Backend | None = None) -> Any:
         - ``bad_risk``: 1 if the file's class is 2 (bad), 0 if it is 1 (good).
         - ``sex``: "female" or "male", from ``personal_status_sex``; see the notes.
 
-    Raises
-    ------
-    DataUnavailableError
-        If the data are not on this machine and cannot be downloaded.
-    InputError
-        If the backend or FAIRPERM_DATA is invalid, or a file in that folder has another format.
-
     Notes
     -----
     ``sex`` follows the code table in ``german.doc`` and is widely used. According to Grömping
     (2019), that table is wrong: the code A92, "female", includes unmarried men, so the sex cannot
     be known from these data. Bad loans (300) are over-represented on purpose.
 
-    The file is read from the folder that the environment variable FAIRPERM_DATA names, as
-    ``german.data`` or, with a header, ``german.csv``; else from the cache; else it is downloaded
-    from UCI, checked (md5) and put into the cache. The licence is CC BY 4.0 (H. Hofmann, "Statlog
-    (German Credit Data)", UCI Machine Learning Repository, 1994, doi:10.24432/C5NC77).
+    The licence is CC BY 4.0 (H. Hofmann, "Statlog (German Credit Data)", UCI Machine Learning
+    Repository, 1994, doi:10.24432/C5NC77). :class:`DataUnavailableError` says where the file is
+    looked for.
 
     References
     ----------
@@ -256,11 +222,8 @@ def fetch_german(backend: Backend | None = None) -> Any:
     300
     """
     backend = check_backend(backend)
-    ((file, content),) = read_files((_GERMAN,), "german.csv").items()
-    if file == _GERMAN.name:
-        records = read_records(content, file, header=_GERMAN_COLUMNS, delimiter=" ")
-    else:
-        records = read_records(content, file, _GERMAN_COLUMNS)
+    ((file, content),) = read_files(_GERMAN).items()
+    records = read_records(content, file, header=_GERMAN_COLUMNS, delimiter=" ")
     columns = make_columns(records, file, _GERMAN_COLUMNS[:-1], _INTEGERS)
     columns["bad_risk"] = np.array(decode(records, "class", file, {"1": 0, "2": 1}), np.int64)
     sexes = decode(records, "personal_status_sex", file, _GERMAN_SEXES)

@@ -17,7 +17,11 @@ TIMEOUT = 30.0  # seconds without an answer from the server
 
 
 class DataUnavailableError(FairpermError, OSError):
-    """A data set is not on this machine and cannot be downloaded."""
+    """A data set is not on this machine and cannot be downloaded.
+
+    Its files, under their owners' names, are read from the folder that the environment variable
+    FAIRPERM_DATA names; else from the cache; else they are downloaded, checked (md5) and cached.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +37,14 @@ class Original:
         return hashlib.md5(content, usedforsecurity=False).hexdigest() == self.md5
 
 
-def read_files(originals: tuple[Original, ...], table: str) -> dict[str, bytes]:
-    """Return the contents of the originals, or of one ``table`` made from them, by file name.
+def read_files(*originals: Original) -> dict[str, bytes]:
+    """Return the contents of the originals by file name.
 
     The folder that FAIRPERM_DATA names comes first; its files are not checked. Then the cache, then
     the source: both are checked.
     """
-    found = _read_folder(tuple(one.name for one in originals), table)
-    if not found:
-        for one in originals:
-            found[one.name] = _read_cache(one) or _download(one, originals, table)
-    return found
+    found = _read_folder([one.name for one in originals])
+    return found or {one.name: _read_cache(one) or _download(one, originals) for one in originals}
 
 
 def cache_folder() -> Path:
@@ -59,8 +60,8 @@ def cache_folder() -> Path:
     return home / ".cache" / "fairperm"
 
 
-def _read_folder(names: tuple[str, ...], table: str) -> dict[str, bytes]:
-    """Return all originals in the user's folder, or the table if there is one, or nothing."""
+def _read_folder(names: list[str]) -> dict[str, bytes]:
+    """Return the files in the user's folder, or nothing if it lacks one."""
     given = os.environ.get(FOLDER_VARIABLE)
     if not given:
         return {}
@@ -68,13 +69,12 @@ def _read_folder(names: tuple[str, ...], table: str) -> dict[str, bytes]:
     if not folder.is_dir():
         hint = f"Unset {FOLDER_VARIABLE} to download the data."
         raise InputError(FOLDER_VARIABLE, "the path of a folder", given, hint)
-    for layout in (names, (table,)):
-        if all((folder / name).is_file() for name in layout):
-            try:
-                return {name: (folder / name).read_bytes() for name in layout}
-            except OSError as error:
-                raise DataUnavailableError(f"Cannot read a file: {error}.") from error
-    return {}
+    if not all((folder / name).is_file() for name in names):
+        return {}
+    try:
+        return {name: (folder / name).read_bytes() for name in names}
+    except OSError as error:
+        raise DataUnavailableError(f"Cannot read a file: {error}.") from error
 
 
 def _read_cache(original: Original) -> bytes | None:
@@ -86,7 +86,7 @@ def _read_cache(original: Original) -> bytes | None:
     return content if original.matches(content) else None
 
 
-def _download(original: Original, originals: tuple[Original, ...], table: str) -> bytes:
+def _download(original: Original, originals: tuple[Original, ...]) -> bytes:
     """Return a file from its source, checked, and put it into the cache."""
     from http.client import HTTPException
 
@@ -102,7 +102,7 @@ def _download(original: Original, originals: tuple[Original, ...], table: str) -
             f"({repr(folder) if folder else 'not set'}), not in the cache "
             f"({str(cache_folder())!r}), and could not be downloaded from {original.url}: "
             f"{error}. Download it on a machine with a network, and set {FOLDER_VARIABLE} to the "
-            f"folder that has {wanted} (or {table})."
+            f"folder that has {wanted}."
         ) from error
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
