@@ -11,7 +11,8 @@ from fairperm._utils.progress import show_progress
 from fairperm.errors import FairpermError
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from fairperm.inference.null import normal_quantile
-from fairperm.planning.power import minimum_detectable_gap
+from fairperm.planning.designs import Level, rate_power
+from fairperm.planning.searches import smallest_gap
 from studies.paper import figure_charts as charts
 from studies.paper.models import STRENGTH, compute_auc, load_tasks
 from studies.study import CONFIDENCE, LEVEL, Row, Study
@@ -327,6 +328,13 @@ def _describe_detected(sample: Array) -> str:
     return f"{text}." if smallest is None else f"{text}, the smallest one {smallest:.4f}."
 
 
+def _detect_pooled(sizes: tuple[float, float], value: float) -> float:
+    """Return the gap that the pooled test detects, in its normal limit."""
+    level = Level(LEVEL)
+    power_of = rate_power(sizes, level, most_tables=0)
+    return smallest_gap(lambda one: power_of(one, value), value, level.sides, POWER, (0.0, 1.0))
+
+
 def _tabulate_sizes(
     name: str, label: str, tests: dict[int, Array], everyone: ScoredRows
 ) -> Columns:
@@ -334,19 +342,9 @@ def _tabulate_sizes(
     bases = float(everyone.label[women].mean()), float(everyone.label[~women].mean())
     is_counted = everyone.label[~women] == (1 if label == "recall" else 0)
     value = float((everyone.score[~women][is_counted] >= CUT).mean())
-    planned = [
-        minimum_detectable_gap(
-            METRICS[label],
-            value=value,
-            n=n,
-            power=POWER,
-            share=float(women.mean()),
-            base_rates=bases,
-            alpha=LEVEL,
-            scheme="pooled",
-        )
-        for n in tests
-    ]
+    parts = [base if label == "recall" else 1 - base for base in bases]
+    shares = float(women.mean()) * parts[0], float((~women).mean()) * parts[1]
+    planned = [_detect_pooled((n * shares[0], n * shares[1]), value) for n in tests]
     return {
         "data": [name] * len(tests),
         "metric": [label] * len(tests),

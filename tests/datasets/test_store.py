@@ -189,7 +189,7 @@ def test_without_a_network_the_message_says_where_to_put_the_files(
     monkeypatch.setenv("FAIRPERM_DATA", str(tmp_path))
     message = (
         r"a is not in the folder of FAIRPERM_DATA \('.*'\), not in the cache .* could not be "
-        r"downloaded from .*refused.* the folder that has a and b \(or adult\.csv\)\."
+        r"downloaded from .*refused.* the folder that has a and b\."
     )
     with pytest.raises(DataUnavailableError, match=message) as caught:
         fetch_adult()

@@ -51,8 +51,6 @@ base_rates=(0.1, 0.2, 0.3) →
     (0.1, 0.2, 0.3).
 base_rates=50 → base_rates {SHARE}; got 50. Did you mean 0.5?
 metric='selection_rate' → base_rates cannot be used with selection_rate, a rate of all rows.
-metric='ppv', scheme='within_label' →
-    scheme must be 'denominator' or 'pooled' for positive_predictive_value; got 'within_label'.
 share=1 → share {SHARE}; got 1.
 alpha=5 → alpha {SHARE}; got 5. Did you mean 0.05?
 alternative='larger' → alternative must be one of
@@ -76,7 +74,6 @@ pilot=ALIKE →
 pilot=STRATA, share=0.5 →
     share cannot be used with a pilot that has strata: it changes their weights.
 base_rates=0.5 → base_rates cannot be used with pilot, which has its own.
-scheme='pooled' → scheme cannot be used with pilot, which has its own.
 values=(float('inf'), 0) → values must be a finite number; got inf.
 """,
     )

@@ -23,7 +23,6 @@ from tests.support.simulations import Group, Procedure, at_most, between, draw_c
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairperm.data.arguments import SchemeName
 
 LEVEL = 0.05
 N_RESAMPLES = 319  # (b + 1)/320 reaches 0.05 exactly
@@ -41,29 +40,23 @@ VALUES = {
 
 
 @pytest.mark.validate
-@pytest.mark.parametrize("scheme", ["auto", "pooled"])
 @pytest.mark.parametrize("metric", VALUES)
-def test_power_of_a_rate_is_that_of_simulated_tests(metric: str, scheme: SchemeName) -> None:
+def test_power_of_a_rate_is_that_of_simulated_tests(metric: str) -> None:
     base_rates = None if metric == "selection_rate" else (0.6, 0.3)
-    predicted = power(
-        metric, values=VALUES[metric], n=400, share=0.6, base_rates=base_rates, scheme=scheme
-    )
+    predicted = power(metric, values=VALUES[metric], n=400, share=0.6, base_rates=base_rates)
     assert 0.2 < predicted < 0.95
-    pvalues = Procedure(metric, scheme=scheme).pvalues(draw_counts([GROUPS], DATA_SETS, seed=7))
+    pvalues = Procedure(metric).pvalues(draw_counts([GROUPS], DATA_SETS, seed=7))
     low, high = between(predicted, predicted, DATA_SETS)
     assert low <= (pvalues <= LEVEL).sum() <= high
 
 
 @pytest.mark.validate
-@pytest.mark.parametrize("scheme", ["auto", "denominator"])
-def test_power_of_a_predictive_value_is_that_of_simulated_tests(scheme: SchemeName) -> None:
+def test_power_of_a_predictive_value_is_that_of_simulated_tests() -> None:
     """The number of predicted positives varies between data sets; in `power` it does not."""
     groups = Group(320, 0.5, 0.8, 0.6), Group(200, 0.4, 0.6, 0.6)
-    predicted = power(
-        "ppv", values=(2 / 3, 0.5), n=520, share=8 / 13, base_rates=(0.6, 0.48), scheme=scheme
-    )
+    predicted = power("ppv", values=(2 / 3, 0.5), n=520, share=8 / 13, base_rates=(0.6, 0.48))
     assert 0.5 < predicted < 0.95
-    pvalues = Procedure("ppv", scheme=scheme).pvalues(draw_counts([groups], DATA_SETS, seed=8))
+    pvalues = Procedure("ppv").pvalues(draw_counts([groups], DATA_SETS, seed=8))
     low, high = between(predicted, predicted, DATA_SETS)
     assert low <= (pvalues <= LEVEL).sum() <= high
 

@@ -109,7 +109,7 @@ def _download(original: Original, originals: tuple[Original, ...]) -> bytes:
         write_whole(cache_folder() / original.name, content)
     except (OSError, FairpermError) as error:
         note = f"{original.name} was downloaded but could not be put into the cache: {error}"
-        warnings.warn(note, FairpermWarning, stacklevel=4)
+        warnings.warn(note, FairpermWarning, stacklevel=5)
     return content
 
 

@@ -155,15 +155,12 @@ class ScoreGap:
         return gap - statistic * mean_error, variance, third + 3 * curvature
 
 
-def auc_power(sizes: Array, level: Level, *, pooled: bool) -> Power:
+def auc_power(sizes: Array, level: Level) -> Power:
     """Return the power for expected numbers of rows by group (rows) and label (columns).
 
-    A ``pooled`` test exchanges all rows, others only rows of the same label.
+    The test exchanges rows of the same label.
     """
     from scipy.special import ndtr, ndtri
-
-    permuted = sizes.sum(axis=1, keepdims=True) * sizes.sum(axis=0) / sizes.sum()
-    null_sizes = permuted if pooled else sizes
 
     def power(first: float, second: float) -> float:
         aucs = np.clip((first, second), 1 - _NEARLY_ONE, _NEARLY_ONE)
@@ -173,7 +170,7 @@ def auc_power(sizes: Array, level: Level, *, pooled: bool) -> Power:
         mixture = (sizes[..., None] * chances).sum(axis=0) / sizes.sum(axis=0)[:, None]
         pairs = zip(chances, sizes, strict=True)
         assumed = ScoreGap([ScoreGroup(*pair) for pair in pairs])
-        null = ScoreGap([ScoreGroup(mixture, size) for size in null_sizes])
+        null = ScoreGap([ScoreGroup(mixture, size) for size in sizes])
         regions = [(null.critical_value(tail, sides), sides) for tail, sides in level.tails]
         reached = [(statistic, sides) for statistic, sides in regions if statistic < math.inf]
         chances_of_sides = (assumed.exceeds(one, side) for one, sides in reached for side in sides)

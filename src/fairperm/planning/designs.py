@@ -10,16 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from fairperm.inference.null import normal_quantile
 from fairperm.planning.auc_power import auc_power
-from fairperm.planning.rate_tests import ConditionalTest
-
-if TYPE_CHECKING:
-    from fairperm.planning.rate_tests import RateTest
+from fairperm.planning.rate_tests import UnconditionalTest
 
 Pair = tuple[float, float]
 Power = Callable[[float, float], float]
@@ -83,7 +80,6 @@ class RateDesign(Design):
     """A rate, and the share of all rows that is in each group's denominator."""
 
     shares: Pair
-    test: type[RateTest] | None  # None: the normal limit
 
     @property
     def fewest(self) -> int:
@@ -92,10 +88,10 @@ class RateDesign(Design):
 
     def at(self, n: int, level: Level) -> Power:
         """Return the exact power if there are few outcomes, otherwise its normal limit."""
-        return rate_power(self._sizes(n), level, self.test)
+        return rate_power(self._sizes(n), level)
 
     def smaller(self, n: int, level: Level) -> Iterator[int]:
-        if self.test is None or self.test.cost(self._sizes(n), level.alpha) > MAX_TABLES:
+        if UnconditionalTest.cost(self._sizes(n), level.alpha) > MAX_TABLES:
             return
         start = max(self.fewest, n - math.ceil(_NEIGHBOURS / sum(self.shares)))
         before = None
@@ -115,7 +111,6 @@ class AUCDesign(Design):
 
     positives: Pair
     negatives: Pair
-    pooled: bool  # whether rows of both labels are exchanged together
 
     @property
     def fewest(self) -> int:
@@ -125,7 +120,7 @@ class AUCDesign(Design):
     def at(self, n: int, level: Level) -> Power:
         """Return the power for normal scores."""
         sizes = n * np.array([self.positives, self.negatives]).T
-        return auc_power(sizes, level, pooled=self.pooled)
+        return auc_power(sizes, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,28 +164,23 @@ def round_sizes(sizes: Pair) -> tuple[int, int]:
     return first, round(sizes[0] + sizes[1]) - first
 
 
-def rate_power(
-    sizes: Pair, level: Level, test: type[RateTest] | None, most_tables: float = MAX_TABLES
-) -> Power:
-    """Return the power of a test of a rate with denominators of these sizes.
+def rate_power(sizes: Pair, level: Level, most_tables: float = MAX_TABLES) -> Power:
+    """Return the power of the test of a rate with denominators of these sizes.
 
-    Exact if there are not too many tables. Otherwise, and without an exact test, it is that of the
-    normal limit; a gap must reach half a step between tables more if the test is conditional.
+    Exact if there are not too many tables, otherwise that of the normal limit.
     """
-    if test is not None:
-        # a group that is larger still has no more to say: the rate is that of the smaller one
-        most = _LARGEST_RATIO * min(sizes)
-        enough = min(sizes[0], most), min(sizes[1], most)
-        if test.cost(enough, level.alpha) <= most_tables:
-            return test(round_sizes(enough), level).power
+    # a group that is larger still has no more to say: the rate is that of the smaller one
+    most = _LARGEST_RATIO * min(sizes)
+    enough = min(sizes[0], most), min(sizes[1], most)
+    if UnconditionalTest.cost(enough, level.alpha) <= most_tables:
+        return UnconditionalTest(round_sizes(enough), level).power
     steps = 1 / sizes[0] + 1 / sizes[1]
-    half_step = steps / 2 if test is ConditionalTest else 0.0
     quantile = level.quantile
 
     def power(first: float, second: float) -> float:
         both = (sizes[0] * first + sizes[1] * second) / (sizes[0] + sizes[1])
         null_error = math.sqrt(max(0.0, both * (1 - both)) * steps)
-        reach = quantile * null_error + half_step
+        reach = quantile * null_error
         error = math.sqrt(first * (1 - first) / sizes[0] + second * (1 - second) / sizes[1])
         return normal_power(first - second, reach, error, level)
 

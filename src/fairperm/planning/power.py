@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from fairperm._utils import checks
 from fairperm.errors import InputError, InputTypeError, argument
-from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.answers.planning import (
     answer_detectable,
     answer_power,
@@ -27,13 +26,11 @@ from fairperm.planning.designs import (
     rate_power,
 )
 from fairperm.planning.numbers import PlannedCount, PlannedNumber
-from fairperm.planning.rate_tests import ConditionalTest, UnconditionalTest
 from fairperm.planning.searches import smallest_gap, smallest_n
 
 if TYPE_CHECKING:
-    from fairperm.data.arguments import Alternative, MetricLike, SchemeName
+    from fairperm.data.arguments import Alternative, MetricLike
     from fairperm.planning.designs import Design, Pair
-    from fairperm.planning.rate_tests import RateTest
 
 __all__ = ["detectable_gap", "minimum_detectable_gap", "power", "sample_size"]
 
@@ -55,7 +52,6 @@ def power(
     base_rates: float | Pair | None = None,
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
-    scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
 ) -> PlannedNumber:
     """Compute the power of a permutation test: the probability that it detects a gap.
@@ -83,8 +79,6 @@ def power(
         The test rejects if its p-value is at most this.
     alternative : {"two-sided", "symmetric", "greater", "less"}
         As in :func:`fairperm.permutation_test`.
-    scheme : {"auto", "unconditional", "pooled", "within_label", "denominator"}
-        As in :func:`fairperm.permutation_test`. Not with a `pilot`.
     pilot : PermutationTestResult, optional
         A test of an earlier sample, or of this one, in any metric except a joint one. The result of
         :func:`fairperm.compare_models`, or a change of :func:`fairperm.compare_periods`, plans for
@@ -99,15 +93,14 @@ def power(
     Notes
     -----
     *Rates.* Groups of n·share and n·(1 − share) rows have the expected number of rows in the rate's
-    denominator. In every scheme except "pooled" the power is exact, for rounded denominators: the
-    probability of all tables that the test rejects. (A denominator counts as at most 200 times the
-    other.) With more than about 25,000 rows in both, or 1,500 in one and 200 times as many in the
-    other, and for "pooled", the power is that of the normal limit, which there is within 0.002 of
-    the exact one in equal groups. With 200 times as many rows in a group, and 30 expected in the
-    numerator of the other, it was within 0.01, and of a one-sided test within 0.03. The gap has the
-    standard deviation √(p_A(1 − p_A)/m_A + p_B(1 − p_B)/m_B), and must reach the normal quantile
-    times √(p(1 − p)(1/m_A + 1/m_B)), where p is the rate of both groups together; for the test that
-    exchanges labels ("denominator", "within_label") half a step (1/m_A + 1/m_B) more.
+    denominator. The power is exact, for rounded denominators: the probability of all tables that
+    the test rejects. (A denominator counts as at most 200 times the other.) With more than about
+    25,000 rows in both, or 1,500 in one and 200 times as many in the other, the power is that of
+    the normal limit, which there is within 0.002 of the exact one in equal groups. With 200 times
+    as many rows in a group, and 30 expected in the numerator of the other, it was within 0.01, and
+    of a one-sided test within 0.03. The gap has the standard deviation
+    √(p_A(1 − p_A)/m_A + p_B(1 − p_B)/m_B), and must reach the normal quantile times
+    √(p(1 − p)(1/m_A + 1/m_B)), where p is the rate of both groups together.
 
     *AUC.* Scores of each label are normal with equal spread, or can be transformed to be so; those
     of negatives have the same distribution in both groups. The gap and its standard error depend on
@@ -141,7 +134,7 @@ def power(
     0.917
     """
     level = _check_level(alpha, alternative)
-    design = _make_design(metric, pilot, share, base_rates, scheme)
+    design = _make_design(metric, pilot, share, base_rates)
     first, second = _check_values(values, pilot)
     found, n = design.at(_check_n(n, design), level)(first, second), _check_n(n, design)
     return PlannedNumber(found, answer_power(found, n, _assume(metric, pilot, (first, second))))
@@ -156,14 +149,13 @@ def sample_size(
     base_rates: float | Pair | None = None,
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
-    scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
 ) -> PlannedCount:
     """Return the number of rows, of both groups together, that a test needs to detect a gap.
 
     Parameters
     ----------
-    metric, values, share, base_rates, alpha, alternative, scheme, pilot
+    metric, values, share, base_rates, alpha, alternative, pilot
         As in :func:`fairperm.power`.
     power : float
         The probability with which the test should detect it.
@@ -192,7 +184,7 @@ def sample_size(
     """
     level = _check_level(alpha, alternative)
     target = _check_power(power, level)
-    design = _make_design(metric, pilot, share, base_rates, scheme)
+    design = _make_design(metric, pilot, share, base_rates)
     assumed = _check_values(values, pilot)
 
     def is_enough(n: int) -> bool:
@@ -220,14 +212,13 @@ def minimum_detectable_gap(
     base_rates: float | Pair | None = None,
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
-    scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
 ) -> PlannedNumber:
     """Return the smallest gap that a test of n rows detects with this power.
 
     Parameters
     ----------
-    metric, n, share, base_rates, alpha, alternative, scheme, pilot
+    metric, n, share, base_rates, alpha, alternative, pilot
         As in :func:`fairperm.power`.
     value : float
         The assumed metric in the group that does not move. Not with a `pilot`, whose standard error
@@ -266,7 +257,7 @@ def minimum_detectable_gap(
     """
     level = _check_level(alpha, alternative)
     target = _check_power(power, level)
-    design = _make_design(metric, pilot, share, base_rates, scheme)
+    design = _make_design(metric, pilot, share, base_rates)
     n = _check_n(n, design)
     checks.choice("moves", moves, ("first", "second"))
     if isinstance(design, PilotDesign):
@@ -342,12 +333,8 @@ def _detectable_gap_of_rate(result: PermutationTestResult, level: Level, target:
     top, bottom = ("numerator", "denominator") if is_rate else F1_TOTALS
     sizes = counts[0][bottom], counts[1][bottom]
     both = sum(one[top] for one in counts) / sum(sizes)
-    test: type[RateTest] | None = None
-    if result.scheme == Scheme.UNCONDITIONAL:
-        test = UnconditionalTest
-    elif result.scheme != Scheme.POOLED or sizes == (counts[0]["rows"], counts[1]["rows"]):
-        test = ConditionalTest
-    power_of_rates = rate_power(sizes, level, test, _MAX_TABLES)
+    most_tables = _MAX_TABLES if result.scheme == Scheme.UNCONDITIONAL else 0
+    power_of_rates = rate_power(sizes, level, most_tables)
 
     def power_of(first: float) -> float:
         return power_of_rates(first if is_rate else jaccard_of_f1(first), both)
@@ -356,49 +343,41 @@ def _detectable_gap_of_rate(result: PermutationTestResult, level: Level, target:
     return smallest_gap(power_of, value, level.sides, target, (0.0, 1.0))
 
 
-def _make_design(
-    metric: object, pilot: object, share: object, base_rates: object, scheme: object
-) -> Design:
+def _make_design(metric: object, pilot: object, share: object, base_rates: object) -> Design:
     """Return the design of a test, from the theory of a metric or from a pilot."""
     if (metric is None) == (pilot is None):
         both = "" if metric is None else ", not both"
         raise InputTypeError(f"Pass {argument('metric')} or pilot{both}.")
     if pilot is not None:
-        return _make_pilot_design(pilot, share, base_rates, scheme)
+        return _make_pilot_design(pilot, share, base_rates)
     chosen = get_metric(metric)
     is_rank = chosen.is_auc
     if not (chosen.is_rate or is_rank):
         hint = "Pass a pilot of this metric, or use simulated_power."
         raise InputError("metric", "a rate or roc_auc", chosen.name, hint)
-    plan = Plan.choose(chosen, scheme, "auto")
     groups = _check_share(0.5 if share is None else share)
     among = chosen.parts[0].among
-    test: type[RateTest] | None = ConditionalTest if plan.fixes_denominators else None
-    if plan.scheme == Scheme.UNCONDITIONAL:
-        test = UnconditionalTest
     if not is_rank and among == "rows":
         if base_rates is not None:
             given = argument("base_rates")
             raise InputError(f"{given} cannot be used with {chosen.name}, a rate of all rows.")
-        return RateDesign(groups, test)
+        return RateDesign(groups)
     bases = _check_base_rates(base_rates, chosen.name)
     positives = groups[0] * bases[0], groups[1] * bases[1]
     negatives = groups[0] - positives[0], groups[1] - positives[1]
     if is_rank:
-        return AUCDesign(positives, negatives, pooled=plan.scheme == Scheme.POOLED)
-    return RateDesign(negatives if among in _NEGATIVES else positives, test)
+        return AUCDesign(positives, negatives)
+    return RateDesign(negatives if among in _NEGATIVES else positives)
 
 
-def _make_pilot_design(
-    pilot: object, share: object, base_rates: object, scheme: object
-) -> PilotDesign:
+def _make_pilot_design(pilot: object, share: object, base_rates: object) -> PilotDesign:
     """Return a design with the variance of the pilot's gap, scaled by the rows as in the paper."""
     rule = "a PermutationTestResult"
     if not isinstance(pilot, PermutationTestResult):
         raise InputTypeError("pilot", rule, type(pilot))
-    for name, given in (("base_rates", base_rates), ("scheme", scheme)):
-        if given not in (None, "auto"):
-            raise InputError(f"{argument(name)} cannot be used with pilot, which has its own.")
+    if base_rates is not None:
+        given = argument("base_rates")
+        raise InputError(f"{given} cannot be used with pilot, which has its own.")
     if pilot.is_joint:
         hint = "Plan for its parts one by one."
         raise InputError("pilot", f"{rule} of a single metric", pilot.metric, hint)

@@ -1,9 +1,11 @@
-"""Exact tests of two rates, and their power: the probability of all tables that they reject."""
+"""The exact test of two rates, and its power: the probability of all tables that it rejects.
+
+The test is that of ``fairperm.inference.unconditional``.
+"""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -34,8 +36,13 @@ _AT_ONCE = 1 << 18  # products of a sum, beyond which threads would wait for eac
 
 
 @dataclass(frozen=True)
-class RateTest(ABC):
-    """A test of rates with denominators of these sizes."""
+class UnconditionalTest:
+    """The unconditional test of rates with denominators of these sizes.
+
+    It rejects a table whose statistic z reaches a critical value that depends on the total of both
+    numerators: the largest, over the plausible rates for that total, of the quantile of z at a
+    common rate. Quantiles are found for many rates at once, an eighth of a standard error apart.
+    """
 
     sizes: tuple[int, int]
     level: Level
@@ -49,101 +56,6 @@ class RateTest(ABC):
         )
         return min(1.0, float(p_x @ self.rejects(x[:, None], y) @ p_y))
 
-    @abstractmethod
-    def rejects(self, x: Integers, y: Integers) -> Booleans:
-        """Return whether the test rejects tables with these numerators, which are without gaps."""
-
-    @classmethod
-    @abstractmethod
-    def cost(cls, sizes: tuple[float, float], alpha: float) -> float:
-        """Return about the number of tables that have to be compared."""
-
-
-@dataclass(frozen=True)
-class ConditionalTest(RateTest):
-    """The test that exchanges the rows of the denominators.
-
-    Given the total of both numerators, that of the first group is hypergeometric.
-    """
-
-    def rejects(self, x: Integers, y: Integers) -> Booleans:
-        """Return whether the numerator of the first group is too far out for the total."""
-        total = np.arange(x.min() + y.min(), x.max() + y.max() + 1)
-        low, high = self._critical_counts(total[:, None])
-        place = x + y - total[0]
-        rejected: Booleans = (x <= low[place]) | (x >= high[place])
-        return rejected
-
-    @classmethod
-    def cost(cls, sizes: tuple[float, float], alpha: float) -> float:
-        tails = _NEGLIGIBLE * alpha
-        totals = sum(2 * float(_reach(size, 0.5, tails)) for size in sizes)
-        return min(totals, sum(sizes)) * 2 * _hypergeometric_reach(sizes, tails)
-
-    def _critical_counts(self, total: Integers) -> tuple[Integers, Integers]:
-        """Return for each total the largest and the smallest numerator that are rejected."""
-        a, n = self.sizes[0], sum(self.sizes)
-        reach = _hypergeometric_reach(self.sizes, _NEGLIGIBLE * self.level.alpha)
-        first = total * a // n + np.arange(-reach, reach + 1)
-        probability = np.exp(_log_hypergeometric(first, total, self.sizes))
-        below = np.cumsum(probability, axis=1)
-        above = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1]
-        if len(self.level.sides) == 2:  # by the size of the gap: |first − total·a/n|
-            mirrored = 2 * total * a - first * n
-            start = first[:, :1]
-            below, above = (
-                below + _take(above, -(-mirrored // n) - start, beyond_end=0.0, before_start=1.0),
-                above + _take(below, mirrored // n - start, beyond_end=1.0, before_start=0.0),
-            )
-        limit = self.level.alpha * (1 + _ROUNDING)
-        low = np.where(below <= limit, first, -1).max(axis=1)
-        high = np.where(above <= limit, first, n + 1).min(axis=1)
-        nowhere = np.full(len(total), n + 1)
-        return (
-            low if -1 in self.level.sides else -nowhere,
-            high if 1 in self.level.sides else nowhere,
-        )
-
-
-def _hypergeometric_reach(sizes: tuple[float, float], negligible: float) -> int:
-    """Return the largest distance of the first group's numerator from its mean, given the total."""
-    spread = sizes[0] * sizes[1] / sum(sizes) / 4
-    reach = -math.log(negligible) / 3 + math.sqrt(-2 * math.log(negligible) * spread)
-    return min(math.ceil(1.2 * reach) + 2, math.ceil(min(sizes)) + 1)
-
-
-def _log_hypergeometric(first: Integers, total: Integers, sizes: tuple[int, int]) -> Array:
-    """Return the log-probability that so many of the total are in the first group."""
-    a, b = sizes
-    low, high = np.maximum(0, total - b), np.minimum(a, total)
-    inside = np.clip(first, low, high)
-    ways = _log_choose(a)[inside] + _log_choose(b)[total - inside] - _log_choose(a + b)[total]
-    return np.where(first == inside, ways, -np.inf)
-
-
-def _log_choose(n: int) -> Array:
-    """Return the logarithms of the numbers of ways to choose 0, 1, … n out of n."""
-    factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))
-    ways: Array = factorials[-1] - factorials - factorials[::-1]
-    return ways
-
-
-def _take(values: Array, index: Integers, *, before_start: float, beyond_end: float) -> Array:
-    """Return the values at these places of each row, or given values outside of it."""
-    last = values.shape[1] - 1
-    found = np.take_along_axis(values, np.clip(index, 0, last), axis=1)
-    return np.where(index < 0, before_start, np.where(index > last, beyond_end, found))
-
-
-@dataclass(frozen=True)
-class UnconditionalTest(RateTest):
-    """The unconditional test: see ``fairperm.inference.unconditional``.
-
-    It rejects a table whose statistic z reaches a critical value that depends on the total of both
-    numerators: the largest, over the plausible rates for that total, of the quantile of z at a
-    common rate. Quantiles are found for many rates at once, an eighth of a standard error apart.
-    """
-
     def rejects(self, x: Integers, y: Integers) -> Booleans:
         """Return whether z reaches the critical value for the total."""
         totals = np.arange(x.min() + y.min(), x.max() + y.max() + 1)
@@ -153,8 +65,9 @@ class UnconditionalTest(RateTest):
         rejected: Booleans = self._statistic(x, y) >= self._critical[x + y]
         return rejected
 
-    @classmethod
-    def cost(cls, sizes: tuple[float, float], alpha: float) -> float:
+    @staticmethod
+    def cost(sizes: tuple[float, float], alpha: float) -> float:
+        """Return about the number of tables that have to be compared."""
         widths = (min(2 * float(_reach(m, 0.5, _NEGLIGIBLE * alpha)), m) for m in sizes)
         return math.prod(widths)
 

@@ -27,8 +27,7 @@ _ROUNDING = 1e-9  # of a value that is 0 or 1
 
 @command(
     "power",
-    "metric@power first second n power share base_rate alpha alternative scheme json quiet config "
-    "debug",
+    "metric@power first second n power share base_rate alpha alternative json quiet config debug",
     example="fairperm power --metric fpr --first 0.2 --second 0.25 --base-rate 0.5",
 )
 def power(ctx: click.Context) -> int:
@@ -46,7 +45,7 @@ def power(ctx: click.Context) -> int:
         raise InputError("--metric must be given: a rate, or roc_auc.")
     if len(rates) > 2:
         raise InputError(f"--base-rate must be given once or twice; got {len(rates)}.")
-    shared = {name: given[name] for name in ("share", "alpha", "alternative", "scheme")}
+    shared = {name: given[name] for name in ("share", "alpha", "alternative")}
     shared["base_rates"] = rates if len(rates) > 1 else next(iter(rates), None)
     asked = {name: given[name] for name in ("metric", "first", "second", "n", "power")}
     result, sentence = _answer(**asked, shared=shared)

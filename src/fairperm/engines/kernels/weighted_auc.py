@@ -17,7 +17,7 @@ as A's, of the opposite choice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -174,17 +174,16 @@ class WeightedRows:
         """Return the steps of a stratum."""
         inside = slice(self.first_step[s], self.first_step[s + 1])
         passed = self.steps.passed[self.first_run[s] : self.first_run[s + 1]]
-        return Steps(*(one[inside] for one in self.steps[:-1]), passed)
+        columns: dict[str, Any] = self.steps._asdict()
+        return Steps(**{name: one[inside] for name, one in columns.items()} | {"passed": passed})
 
     def clusters_of(self, s: int) -> Clusters:
         """Return the units of a stratum."""
         first, stop = self.first_unit[s], self.first_unit[s + 1]
-        unit, starts, weights, *rows = self.clusters
-        return Clusters(
-            unit[first:stop],
-            starts[2 * first : 2 * stop + 1],
-            weights[2 * first : 2 * stop],
-            *rows,
+        return self.clusters._replace(
+            unit=self.clusters.unit[first:stop],
+            starts=self.clusters.starts[2 * first : 2 * stop + 1],
+            weights=self.clusters.weights[2 * first : 2 * stop],
         )
 
 
