@@ -1159,9 +1159,9 @@ def planning_cases() -> Cases:
     }
     for name, (metric, values, rates) in designs.items():
         sides = ALTERNATIVES if name in {"fnr", "roc_auc"} else ALTERNATIVES[:1]
-        for scheme, side in [("pooled", "two-sided"), *itertools.product(["auto"], sides)]:
-            given = {"metric": metric, "base_rates": rates, "scheme": scheme, "alternative": side}
-            yield from planned_cases(f"{name}/{scheme}/{side}", given, values)
+        for side in sides:
+            given = {"metric": metric, "base_rates": rates, "alternative": side}
+            yield from planned_cases(f"{name}/auto/{side}", given, values)
     for name, alpha in (("fnr", 0.01), ("roc_auc", 0.2), ("selection_rate", 0.5)):
         metric, values, rates = designs[name]
         uneven = {"metric": metric, "base_rates": rates, "share": 0.3, "alpha": alpha}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from fairperm.planning.simulated_share import SimulatedShare
+from fairperm.planning.calibration import SimulatedShare
 from tests.support.simulations import at_least, at_most
 
 

@@ -6,7 +6,7 @@ units, each of which gets a label. A user's function has an engine of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
@@ -84,28 +84,6 @@ class GroupsEngine(Engine, Protocol):
         """Return the estimates of all groups as one, which no permutation changes."""
 
 
-@overload
-def choose_engine(
-    parts: tuple[Part, ...],
-    rows: Sample,
-    weights: Array | None,
-    groups: tuple[Hashable, ...],
-    variance: Variance | None,
-    n_bootstrap: int = 0,
-    *,
-    many: Literal[False] = False,
-) -> PairEngine: ...
-@overload
-def choose_engine(
-    parts: tuple[Part, ...],
-    rows: Sample,
-    weights: Array | None,
-    groups: tuple[Hashable, ...],
-    variance: Variance | None,
-    n_bootstrap: int = 0,
-    *,
-    many: Literal[True],
-) -> GroupsEngine: ...
 def choose_engine(
     parts: tuple[Part, ...],
     rows: Sample,
@@ -115,11 +93,11 @@ def choose_engine(
     n_bootstrap: int = 0,
     *,
     many: bool = False,
-) -> PairEngine | GroupsEngine:
+) -> Any:
     """Return the counts engine if rows repeat, else a units engine; a function has its own.
 
-    Errors of a user's function name one of the ``groups``. Joint permutations of ``many``
-    groups need other random labels than those of two.
+    It is a `PairEngine`, or a `GroupsEngine` of ``many`` groups, whose joint permutations need
+    other random labels. Errors of a user's function name one of the ``groups``.
     """
     part, every = cast("tuple[Any, Any]", (parts[0], parts))
     can_count = part.has_counts and (many or (rows.weight is None and rows.cluster is None))

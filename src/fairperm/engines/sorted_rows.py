@@ -16,10 +16,9 @@ import numpy as np
 from fairperm._utils.sorting import order_by
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
-from fairperm.engines.kernels.average_precision import average_precision_by_lane
+from fairperm.engines.kernels.average_precision import SortedRows, average_precision_by_lane
 from fairperm.engines.kernels.one_versus_rest import ClassRows, one_versus_rest_by_lane
 from fairperm.engines.kernels.paired_auc import PairedRows, auc_changes_by_lane
-from fairperm.engines.kernels.sorted_rows import SortedRows
 from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
 from fairperm.engines.units import Layout, UnitsEngine, order_units, resample_units
 from fairperm.metrics.definition import WalkKind
@@ -129,20 +128,7 @@ class PrecisionWalk(GroupWalk):
     def of(cls, part: Any, rows: Sample, unit: Integers) -> PrecisionWalk:
         """Sort rows whose units are numbered by stratum."""
         del part
-        order = order_by([rows.stratum, rows.contributions[:, 1]])
-        rows, unit = rows.take(order), unit[order]
-        label, score = rows.contributions.T
-        return cls(
-            SortedRows.of(
-                score,
-                label > 0,
-                rows.weight_of_each(),
-                unit,
-                rows.stratum,
-                rows.n_strata,
-                clustered=rows.cluster is not None,
-            )
-        )
+        return cls(SortedRows.of(rows, unit))
 
     def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
         return average_precision_by_lane(words, self.rows, lanes)

@@ -160,9 +160,9 @@ class Comparison:
             binned = BinnedEngine.of(self.parts, units, variance, n_bootstrap, many=many)
             if binned is not None:
                 return binned
-        if many:
-            return choose_engine(self.parts, units, weights, self.groups, variance, many=True)
-        return choose_engine(self.parts, units, weights, self.groups, variance, n_bootstrap)
+        given = self.parts, units, weights, self.groups, variance, n_bootstrap
+        chosen: PairEngine | GroupsEngine = choose_engine(*given, many=many)
+        return chosen
 
     def unstratified(self) -> Comparison:
         """Return the comparison of all rows, with all strata as one."""

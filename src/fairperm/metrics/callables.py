@@ -13,7 +13,7 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.errors import InputError, InputTypeError, Shown, shown
-from fairperm.metrics.definition import AnyMetric, Kind
+from fairperm.metrics.definition import Kind, SingleMetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ _SCORES = {"y_score", "y_scores", "y_prob", "y_proba", "probas_pred", "score", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallableMetric(AnyMetric):
+class CallableMetric(SingleMetric):
     """A user's function of two columns, evaluated anew in every sample."""
 
     name: str
@@ -68,10 +68,6 @@ class CallableMetric(AnyMetric):
         )
 
     @property
-    def parts(self) -> tuple[Any, ...]:
-        return (self,)
-
-    @property
     def identity(self) -> object:
         return id(self.function), self.columns
 
@@ -101,10 +97,6 @@ class CallableMetric(AnyMetric):
         from fairperm.metrics.changes import FunctionChange  # which is a function, too
 
         return FunctionChange.between_models(self, old)
-
-    def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
-        """Return the matrix of what each row contributes."""
-        return self.matrix(columns)
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return what tells rows apart: the ranks of their values."""

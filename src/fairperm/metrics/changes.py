@@ -18,6 +18,7 @@ from fairperm.metrics.definition import (
     NEW,
     AnyMetric,
     Metric,
+    SingleMetric,
     Variance,
     WalkKind,
     columns_of,
@@ -197,7 +198,7 @@ def _contributions(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankChange(AnyMetric):
+class RankChange(SingleMetric):
     """The change of the AUC, with the paired variance of DeLong, DeLong and Clarke-Pearson.
 
     The AUC of scores with the other sign is 1 minus the AUC: a sum is a change but for a constant.
@@ -223,16 +224,9 @@ class RankChange(AnyMetric):
     has_counts: ClassVar[bool] = False
 
     @property
-    def parts(self) -> tuple[Any, ...]:
-        return (self,)
-
-    @property
     def closed_variance(self) -> Variance:
         """DeLong's variance."""
         return Variance.DELONG
-
-    def checked_matrix(self, columns: Columns) -> Array:
-        return self.matrix(columns)
 
     def matrix(self, columns: Columns) -> Array:
         matrix = np.column_stack([columns[name] for name in self.columns]).astype(np.float64)

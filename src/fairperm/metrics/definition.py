@@ -417,8 +417,26 @@ class AnyMetric:
         return self
 
 
+class SingleMetric(AnyMetric):
+    """A metric that is its only part."""
+
+    __slots__ = ()
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self,)
+
+    def matrix(self, columns: Columns) -> Array:
+        """Return what each row (axis 0) contributes (axis 1)."""
+        raise NotImplementedError
+
+    def checked_matrix(self, columns: Columns) -> Array:
+        """Return what each row contributes. Raise InputError for mistakes of a user's metric."""
+        return self.matrix(columns)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric(AnyMetric):
+class Metric(SingleMetric):
     """A function ``value`` of the totals of a few contributions.
 
     ``name``, ``aliases``: What users may call it.
@@ -484,10 +502,6 @@ class Metric(AnyMetric):
                 f"{' or '.join(map(shown, self.instead))} instead; permutation_test with "
                 f"{argument('variance', None)} tests whether the groups have equal distributions.",
             )
-
-    @property
-    def parts(self) -> tuple[Metric, ...]:
-        return (self,)
 
     @property
     def columns(self) -> tuple[str, ...]:

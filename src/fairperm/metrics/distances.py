@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
-from fairperm.metrics.definition import AnyMetric, Kind
+from fairperm.metrics.definition import Kind, SingleMetric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ _MAX_CATEGORIES = 100  # distinct numbers that are taken as categories, or as la
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distance(AnyMetric):
+class Distance(SingleMetric):
     """A function of two distributions that is zero where they are equal."""
 
     name: str
@@ -50,11 +50,6 @@ class Distance(AnyMetric):
     @property
     def columns(self) -> tuple[str, ...]:
         return ("values", "y_true") if self.given else ("values",)
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """The distance itself."""
-        return (self,)
 
     @property
     def identity(self) -> object:

@@ -35,6 +35,11 @@ def mean_metric(name: str, meaning: str, of: Function, **options: Any) -> Metric
     )
 
 
+def regression_mean(name: str, meaning: str, of: Function, *aliases: str) -> Metric:
+    """Define the mean of a number of each row of a regression."""
+    return mean_metric(name, meaning, of, kind=Kind.REGRESSION, span=_UNBOUNDED, aliases=aliases)
+
+
 def _log_loss(y_true: Any, y_score: Any) -> Any:
     score = np.clip(y_score, _CLIP, 1 - _CLIP)
     return -np.where(y_true, np.log(score), np.log1p(-score))
@@ -51,6 +56,24 @@ def _r_squared(errors: Any, sums: Any, squares: Any, rows: Any) -> Any:
     variance = squares - sums**2 / rows
     known = np.real(variance) > _ROUNDING * np.real(squares)
     return np.where(known, 1 - errors / np.where(known, variance, 1.0), np.nan)
+
+
+def _mean_score(label: str, name: str, is_of: Function) -> Metric:
+    """Define the mean score of the rows of one label."""
+    return Metric(
+        name=f"mean_score_{label}",
+        meaning=f"mean score of the {label}",
+        contributions={
+            "total": lambda y_true, y_score: np.where(is_of(y_true), y_score, 0.0),
+            label: is_of,
+        },
+        value=lambda total, rows: total / rows,
+        kind=Kind.SCORE,
+        is_monotone=True,
+        aliases=(f"balance_{name}_class",),
+        given="label",
+        span=_UNBOUNDED,
+    )
 
 
 def pinball_loss(alpha: float = 0.5) -> Metric:
@@ -73,12 +96,10 @@ def pinball_loss(alpha: float = 0.5) -> Metric:
         short = y_true - y_pred
         return np.maximum(alpha * short, (alpha - 1) * short)
 
-    return mean_metric(
+    return regression_mean(
         f"pinball_loss({format_parameter(alpha)})",
         f"mean loss of predictions of the quantile {format_parameter(alpha)}",
         loss,
-        kind=Kind.REGRESSION,
-        span=_UNBOUNDED,
     )
 
 
@@ -148,34 +169,8 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
         is_monotone=True,
         span=_UNBOUNDED,
     ),
-    Metric(
-        name="mean_score_positives",
-        meaning="mean score of the positives",
-        contributions={
-            "total": lambda y_true, y_score: y_true * y_score,
-            "positives": lambda y_true: y_true,
-        },
-        value=lambda total, positives: total / positives,
-        kind=Kind.SCORE,
-        is_monotone=True,
-        aliases=("balance_positive_class",),
-        given="label",
-        span=_UNBOUNDED,
-    ),
-    Metric(
-        name="mean_score_negatives",
-        meaning="mean score of the negatives",
-        contributions={
-            "total": lambda y_true, y_score: np.where(y_true, 0.0, y_score),
-            "negatives": lambda y_true: 1.0 - y_true,
-        },
-        value=lambda total, negatives: total / negatives,
-        kind=Kind.SCORE,
-        is_monotone=True,
-        aliases=("balance_negative_class",),
-        given="label",
-        span=_UNBOUNDED,
-    ),
+    _mean_score("positives", "positive", lambda y_true: y_true),
+    _mean_score("negatives", "negative", lambda y_true: 1.0 - y_true),
     mean_metric(
         "calibration_in_the_large",
         "mean score minus the base rate",
@@ -198,29 +193,23 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
 )
 
 REGRESSION_METRICS = (
-    mean_metric(
+    regression_mean(
         "mean_error",
         "mean of prediction minus outcome",
         lambda y_true, y_pred: y_pred - y_true,
-        kind=Kind.REGRESSION,
-        aliases=("bias",),
-        span=_UNBOUNDED,
+        "bias",
     ),
-    mean_metric(
+    regression_mean(
         "mean_absolute_error",
         "mean absolute difference of prediction and outcome",
         lambda y_true, y_pred: np.abs(y_pred - y_true),
-        kind=Kind.REGRESSION,
-        aliases=("mae",),
-        span=_UNBOUNDED,
+        "mae",
     ),
-    mean_metric(
+    regression_mean(
         "mean_squared_error",
         "mean squared difference of prediction and outcome",
         lambda y_true, y_pred: (y_pred - y_true) ** 2,
-        kind=Kind.REGRESSION,
-        aliases=("mse",),
-        span=_UNBOUNDED,
+        "mse",
     ),
     Metric(
         name="root_mean_squared_error",
@@ -249,13 +238,11 @@ REGRESSION_METRICS = (
         aliases=("r2", "coefficient_of_determination"),
         span=_UNBOUNDED,
     ),
-    mean_metric(
+    regression_mean(
         "mean_absolute_percentage_error",
         "mean absolute difference of prediction and outcome, relative to the outcome",
         lambda y_true, y_pred: np.abs(y_pred - y_true) / np.maximum(np.abs(y_true), _CLIP),
-        kind=Kind.REGRESSION,
-        aliases=("mape",),
-        span=_UNBOUNDED,
+        "mape",
     ),
     replace(
         pinball_loss(0.5),
@@ -263,30 +250,18 @@ REGRESSION_METRICS = (
         meaning="mean loss of predicted medians: half the mean absolute error",
         aliases=("mean_pinball_loss", "quantile_loss"),
     ),
-    mean_metric(
+    regression_mean(
         "mean_poisson_deviance",
         "mean deviance of predicted counts from the outcomes",
         _poisson_deviance,
-        kind=Kind.REGRESSION,
-        aliases=("poisson_deviance",),
-        span=_UNBOUNDED,
+        "poisson_deviance",
     ),
-    mean_metric(
+    regression_mean(
         "mean_gamma_deviance",
         "mean deviance of predicted amounts from the outcomes, relative to both",
         _gamma_deviance,
-        kind=Kind.REGRESSION,
-        aliases=("gamma_deviance",),
-        span=_UNBOUNDED,
+        "gamma_deviance",
     ),
-    mean_metric(
-        "mean_prediction",
-        "mean prediction",
-        lambda y_pred: y_pred,
-        kind=Kind.REGRESSION,
-        span=_UNBOUNDED,
-    ),
-    mean_metric(
-        "mean_outcome", "mean outcome", lambda y_true: y_true, kind=Kind.REGRESSION, span=_UNBOUNDED
-    ),
+    regression_mean("mean_prediction", "mean prediction", lambda y_pred: y_pred),
+    regression_mean("mean_outcome", "mean outcome", lambda y_true: y_true),
 )

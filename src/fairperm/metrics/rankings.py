@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fairperm._utils.sorting import equate_close, run_numbers, run_starts
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
-from fairperm.metrics.definition import AnyMetric, Kind
+from fairperm.metrics.definition import Kind, SingleMetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,7 +126,7 @@ class ListSums:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankingMetric(AnyMetric):
+class RankingMetric(SingleMetric):
     """A value of each query, or of the items of a group."""
 
     name: str
@@ -157,11 +157,6 @@ class RankingMetric(AnyMetric):
     @property
     def columns(self) -> tuple[str, ...]:
         return ("y_true", "y_pred") if self.reads_relevance else ("y_pred",)
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """The metric itself."""
-        return (self,)
 
     @property
     def span(self) -> float:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from fairperm._utils.sorting import ranks, run_numbers, run_starts
-from fairperm.metrics.definition import AnyMetric, Kind, Variance, WalkKind, name_change
+from fairperm.metrics.definition import (
+    AnyMetric,
+    Kind,
+    SingleMetric,
+    Variance,
+    WalkKind,
+    name_change,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +31,7 @@ _ROUNDING = 1e-12  # smaller differences between components and the AUC are roun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankMetric(AnyMetric):
+class RankMetric(SingleMetric):
     """A metric of binary labels and the ranks of their scores."""
 
     name: str
@@ -40,14 +47,6 @@ class RankMetric(AnyMetric):
     span: ClassVar[float] = 1.0
     among: ClassVar[str] = "rows"
     smooth: ClassVar[bool] = True
-
-    @property
-    def parts(self) -> tuple[RankMetric, ...]:
-        return (self,)
-
-    def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
-        """Return the matrix of what each row contributes."""
-        return self.matrix(columns)
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return the label and the score of each row."""

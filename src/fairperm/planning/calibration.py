@@ -20,6 +20,7 @@ from fairperm._utils.formatting import (
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.inference.null import clopper_pearson
 from fairperm.metrics.definition import Scheme
 from fairperm.planning.equal_groups import (
     UnreachableError,
@@ -29,10 +30,9 @@ from fairperm.planning.equal_groups import (
 )
 from fairperm.planning.populations import Population, select_units
 from fairperm.planning.repeated_tests import MAX_SIMULATIONS, RepeatedTest
-from fairperm.planning.simulated_share import SimulatedShare
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
     from fairperm._utils.arrays import Array
     from fairperm.data.arguments import Column, Seed
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Calibration", "calibrate"]
 
 _LARGE_CHANGE = 0.25  # of a group's weight
+_UPPER_LIMIT = 0.9  # confidence that the variance between samples is at most the one used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -215,36 +216,27 @@ def calibrate(
 
     Notes
     -----
-    *Equal groups.* The weak null is imposed by reweighting the rows of each group until the metric
-    has the same value in both: the mean of the observed values, weighted by the rows that they
-    depend on (for a rate or a mean, the value of both groups together). Each label keeps its share
-    in the group: base rates do not change, and scores change little. The weights are
-    exp(λ·influence), the nearest to equal weights in Kullback–Leibler divergence. No influence
-    counts for more than three times their mean size among rows of a label: tails keep their shape,
-    and no few rows bear the whole change. With strata this is done in each. If no weights of its
-    own rows give a group that value (a rate of 0 has no rows to give weight to), rows of the other
-    group with the same label are mixed in, as the result's ``null`` then states. In regression,
-    outcomes have no shares to keep.
+    *Equal groups.* The weak null is imposed by reweighting the rows of each group, in each stratum,
+    until the metric has the same value in both: the mean of the observed values, weighted by the
+    rows that they depend on. Each label keeps its share in the group, except in regression. The
+    weights are exp(λ·influence), the nearest to equal weights in Kullback–Leibler divergence; no
+    influence counts for more than three times their mean size among rows of a label. If no weights
+    of its own rows give a group that value (a rate of 0 has no rows to give weight to), rows of the
+    other group with the same label are mixed in, as the result's ``null`` then states.
 
-    *Samples.* Every sample has as many rows of each group as the data. Rows are drawn independently
-    with replacement, by their weights: the number of positives varies, as it would in new data. The
-    test is run on each sample.
-
-    *Clusters.* With `cluster`, whole clusters are reweighted and drawn, as many of each group as in
-    the data; the number of rows varies if clusters differ in size. The influence of a cluster is
-    the sum over its rows, and the metric is that of rows as likely as their clusters. Labels keep
-    their shares among all rows of a group. A cluster drawn twice counts as two clusters.
+    *Samples.* Rows are drawn independently with replacement, by their weights, as many of each
+    group as in the data; the number of positives varies. With `cluster`, whole clusters are
+    reweighted, by the sum of their rows' influences, and drawn; one drawn twice counts as two.
 
     *Power.* The same with groups as observed, or with weights that give them the `gap` around the
     same mean.
 
     *Intervals.* The observed rows stand for the whole population, and another sample of it would
-    give another level: the tails of errors, above all, are hardly known from one sample. Hence the
-    simulation is repeated, with as many samples in all, from 25 bootstrap samples of the rows (or
-    clusters) that are made equal, or given the gap, in the same way. The variance of the level
-    between them, less that of the simulation, widens the ``level_total_interval``; it is taken at
-    its upper 90 % confidence limit, because 25 samples show it only roughly. No bootstrap shows
-    what is in the population but not in the rows. The ``level_interval`` leaves all this out.
+    give another level. Hence the simulation is repeated, with as many samples in all, from 25
+    bootstrap samples of the rows (or clusters) that are made equal, or given the gap, in the same
+    way. The variance between them, less that of the simulation, widens the
+    ``level_total_interval``; it is taken at its upper 90 % confidence limit, because 25 samples
+    show it only roughly. No bootstrap shows what is in the population but not in the rows.
 
     The level is that of this test in populations like these, not the probability that the observed
     result is wrong.
@@ -325,6 +317,54 @@ def calibrate(
         notes=(*observed.notes, *_note_large_changes(observed.groups, moved)),
         seed=resampling.seed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedShare:
+    """Rejections among simulated samples; ``resampled`` the same for bootstrap samples."""
+
+    rejected: int
+    n: int
+    resampled: Sequence[tuple[int, int]]
+
+    @property
+    def value(self) -> float:
+        """Return the share of samples in which the test rejects."""
+        return self.rejected / self.n
+
+    def interval(self, confidence_level: float) -> tuple[float, float]:
+        """Return an interval for the share in infinitely many samples of the user's rows."""
+        return clopper_pearson(self.rejected, self.n, confidence_level)
+
+    def total_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Return an interval for the share in the population that the user's rows come from.
+
+        It is Clopper and Pearson's for a smaller number of simulations: that with which chance
+        alone would be as large as the chance in the simulation and in the user's sample together.
+        """
+        between = self.variance_between()
+        typical = (self.rejected + 0.5) / (self.n + 1)
+        n = self.n / (1 + self.n * between / (typical * (1 - typical)))
+        return clopper_pearson(self.value * n, n, confidence_level) if n > 0 else (0.0, 1.0)
+
+    def variance_between(self) -> float:
+        """Return an upper limit of the variance of the share between samples like the user's.
+
+        The variance between bootstrap samples is that of their shares less that of a binomial
+        distribution. A few samples estimate it roughly; hence the upper limit.
+        """
+        from scipy.special import gammaincinv
+
+        counts = np.array([pair for pair in self.resampled if pair[1] > 0], np.float64)
+        if len(counts) < 2:
+            return math.inf
+        rejected, n = counts.T
+        mean = rejected.sum() / n.sum()
+        freedom = len(counts) - 1
+        largest = np.sum((rejected / n - mean) ** 2) / (
+            2 * gammaincinv(freedom / 2, 1 - _UPPER_LIMIT)
+        )
+        return max(0.0, float(largest - np.mean(mean * (1 - mean) / n)))
 
 
 def _check_resolution(n_resamples: int, alpha: float, ordering: str) -> None:

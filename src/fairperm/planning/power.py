@@ -95,21 +95,15 @@ def power(
     *Rates.* Groups of n·share and n·(1 − share) rows have the expected number of rows in the rate's
     denominator. The power is exact, for rounded denominators: the probability of all tables that
     the test rejects. (A denominator counts as at most 200 times the other.) With more than about
-    25,000 rows in both, or 1,500 in one and 200 times as many in the other, the power is that of
-    the normal limit, which there is within 0.002 of the exact one in equal groups. With 200 times
-    as many rows in a group, and 30 expected in the numerator of the other, it was within 0.01, and
-    of a one-sided test within 0.03. The gap has the standard deviation
-    √(p_A(1 − p_A)/m_A + p_B(1 − p_B)/m_B), and must reach the normal quantile times
-    √(p(1 − p)(1/m_A + 1/m_B)), where p is the rate of both groups together.
+    25,000 rows in both, or 1,500 in one and 200 times as many in the other, it is that of the
+    normal limit, which there is within 0.002 of the exact one in equal groups, and within 0.01
+    (one-sided 0.03) in such unequal ones.
 
     *AUC.* Scores of each label are normal with equal spread, or can be transformed to be so; those
-    of negatives have the same distribution in both groups. The gap and its standard error depend on
-    each other and are skewed, the more so the fewer rows a group has of a label, and so are their
-    permutations. The power allows for it: it is computed from the mean, the variance and the third
-    cumulant of the gap minus a multiple of its standard error. In simulated tests with 30 rows or
-    more of each label in each group it was mostly within 0.02 of their power, and up to 0.04 above
-    it with few permutations; the normal limit was off by up to 0.17. Numbers of positives vary from
-    sample to sample.
+    of negatives have the same distribution in both groups. The power allows for the skewness of the
+    gap, of its standard error and of their permutations, by their third cumulants. In simulated
+    tests with 30 rows or more of each label in each group it was mostly within 0.02 of their power;
+    the normal limit was off by up to 0.17. Numbers of positives vary from sample to sample.
 
     *Pilot.* The studentized gap is normal in large samples, whatever the metric, and its
     standard error is the pilot's times √(n_pilot/n). For another `share` each group's part of it
@@ -168,10 +162,8 @@ def sample_size(
     Notes
     -----
     It is the smallest n with which the test has the power. The power of an exact test is a
-    saw-tooth, because its actual level depends on n: with a few rows more than this n it may fall
-    slightly short again (by a percent or two of the power, with some dozens of rows in each
-    denominator). All n that have up to 50 rows less in the denominators are tried; no power further
-    down was as large in any trial. Power in its normal form, and that of the AUC, grows with n.
+    saw-tooth: with a few rows more than this n it may fall slightly short again. All n that have up
+    to 50 rows less in the denominators are tried.
 
     Examples
     --------

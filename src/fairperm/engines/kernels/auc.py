@@ -18,8 +18,7 @@ v and v² over the runs are all that is needed, and group B's follow from totals
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +37,7 @@ _NEGATIVES, _POSITIVES, _WINS, _BELOW, _ROWS = 0, 1, 2, 6, 10
 _FEW = 3  # units of a run that are counted while their moments are added
 
 
-@dataclass(frozen=True, slots=True)
-class AucLayout:
+class AucLayout(NamedTuple):
     """Units in the order in which their words lie, and the walk up their scores."""
 
     # the unit that each word is about: by stratum, negatives before positives, by score
@@ -63,14 +61,7 @@ class AucLayout:
     ) -> AucLayout:
         """Sort the units.
 
-        Parameters
-        ----------
-        scores, positive
-            Score and label of every unit.
-        stratum, n_strata
-            Stratum of every unit, from 0 to ``n_strata - 1``.
-        within_label
-            Whether labels of groups are exchanged among positives and negatives separately.
+        ``within_label``: labels of groups are exchanged among positives and negatives separately.
         """
         by_label = _by_label(positive, stratum, n_strata)
         walk = order_by([stratum, scores])
@@ -190,22 +181,15 @@ def auc_by_lane(words: Words, layout: AucLayout, centres: Array) -> tuple[Array,
         raise ValueError(f"words must hold {layout.order.size} words. Got {words.size} instead.")
     shape = (layout.first_run.size - 1, 2, LANES)
     value, variance = np.empty(shape), np.empty(shape)
-    _walk_strata(
-        words, layout.positives, layout.negatives, layout.first_run, centres, value, variance
-    )
+    _walk_strata(words, layout, centres, value, variance)
     return np.moveaxis(value, -1, 0), np.moveaxis(variance, -1, 0)
 
 
 @kernel
 def _walk_strata(
-    words: Words,
-    positives: NDArray[np.uint32],
-    negatives: NDArray[np.uint32],
-    first_run: Integers,
-    all_centres: Array,
-    value: Array,
-    variance: Array,
+    words: Words, layout: AucLayout, all_centres: Array, value: Array, variance: Array
 ) -> None:
+    positives, negatives, first_run = layout.positives, layout.negatives, layout.first_run
     flat = np.empty(_ROWS * LANES)
     state = flat.reshape(_ROWS, LANES)
     start = 0

@@ -11,15 +11,16 @@ The walk is that of one group, whose rows have a bit: the other one walks with o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fairperm._utils.sorting import order_by, run_starts
 from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
 
 if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Booleans, Integers, Words
-    from fairperm.engines.kernels.sorted_rows import SortedRows
+    from fairperm.data.sample import Sample
 
 _ROUNDING = 1e-12  # squares of influences below it, relative to their terms, are rounding errors
 _ONE = 1 + 1e-9  # effective number of positives of a single row or cluster, with rounding
@@ -37,6 +38,36 @@ _INFLUENCE = 14  # of a positive with the present score, from the centre
 _ROWS = 15
 
 
+class SortedRows(NamedTuple):
+    """Rows by stratum and ascending score; rows of one tie stand together."""
+
+    unit: Integers  # the cluster of each row: whose word says in which group the row is
+    # of each row
+    positive: Booleans
+    weight: Array
+    tie_starts: Integers  # where runs of equal scores start in each stratum, and the number of rows
+    first_tie: Integers  # the first run of each stratum, and the number of runs
+    n_units: int
+    clustered: bool  # whether units have several rows
+
+    @classmethod
+    def of(cls, rows: Sample, unit: Integers) -> SortedRows:
+        """Sort rows whose units are numbered by stratum, and find their ties."""
+        order = order_by([rows.stratum, rows.contributions[:, 1]])
+        rows, unit = rows.take(order), unit[order]
+        label, score = rows.contributions.T
+        starts = run_starts(rows.stratum, score)
+        return cls(
+            unit=unit,
+            positive=label > 0,
+            weight=rows.weight_of_each(),
+            tie_starts=np.append(starts, len(score)),
+            first_tie=np.searchsorted(rows.stratum[starts], np.arange(rows.n_strata + 1)),
+            n_units=int(unit.max()) + 1,
+            clustered=rows.cluster is not None,
+        )
+
+
 def average_precision_by_lane(
     words: Words, rows: SortedRows, lanes: int = LANES
 ) -> tuple[Array, Array]:
@@ -52,22 +83,16 @@ def average_precision_by_lane(
         np.add.at(own, rows.unit, rows.weight * rows.positive)
     for s in range(n_strata):
         ties = rows.tie_starts[rows.first_tie[s] : rows.first_tie[s + 1] + 1]
-        _fill(words, rows.unit, rows.positive, rows.weight, ties, own, value[s], squares[s])
+        _fill(words, rows, ties, own, value[s], squares[s])
     return value[:, :lanes].T, squares[:, :lanes].T
 
 
 @kernel
 def _fill(
-    words: Words,
-    unit: Integers,
-    positive: Booleans,
-    weight: Array,
-    ties: Integers,
-    own: Array,
-    value: Array,
-    squares: Array,
+    words: Words, rows: SortedRows, ties: Integers, own: Array, value: Array, squares: Array
 ) -> None:
     """Fill in the estimates of a stratum; ``own`` has the positives' weight of each cluster."""
+    unit, positive, weight = rows.unit, rows.positive, rows.weight
     state = np.zeros(_ROWS * LANES)
     lowest, highest = 0, -1  # clusters of the stratum
     if len(own):
@@ -80,7 +105,7 @@ def _fill(
     for lane in range(LANES):
         state[_ALL * LANES + lane] = state[_TRUE * LANES + lane]
     for t in range(len(ties) - 1):
-        _pass_tie(words, unit, positive, weight, ties[t], ties[t + 1], centre, state)
+        _pass_tie(words, rows, ties[t], ties[t + 1], centre, state)
         if len(own):
             for i in range(ties[t], ties[t + 1]):
                 _add_to_cluster(positive[i], weight[i], state, sums[unit[i] - lowest])
@@ -130,16 +155,10 @@ def _add_both(word: np.uint64, weight: float, row: int, state: Array) -> None:
 
 @inlined
 def _pass_tie(
-    words: Words,
-    unit: Integers,
-    positive: Booleans,
-    weight: Array,
-    start: int,
-    stop: int,
-    centre: float,
-    state: Array,
+    words: Words, rows: SortedRows, start: int, stop: int, centre: float, state: Array
 ) -> None:
     """Pass the rows of one score: first its positives, if there are any."""
+    unit, positive, weight = rows.unit, rows.positive, rows.weight
     if stop - start == 1 and positive[start]:  # most often, and then nothing has to be added up
         word, own = words[unit[start]], weight[start]
         for lane in range(LANES):

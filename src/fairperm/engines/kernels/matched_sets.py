@@ -20,16 +20,9 @@ def sum_powers(
 ) -> tuple[Array, Array]:
     """Return the sums of the squares and cubes of the influences of all sets on a gap, by draw.
 
-    Parameters
-    ----------
-    mine
-        By draw, how many sets of each kind have their higher side in the first group.
-    count
-        How many sets of each kind there are.
-    sides
-        The higher and the lower side of each kind, by contribution (axis 1).
-    gradients
-        By draw and contribution, the derivatives of the first and of the second group's value.
+    ``mine`` says by draw how many of the ``count`` sets of each kind have their higher side in the
+    first group. ``sides`` are the higher and the lower side of each kind, by contribution (axis 1);
+    ``gradients``, by draw and contribution, the derivatives of both groups' values.
     """
     sums = np.empty((len(mine), 2))
     high, low = (np.ascontiguousarray(side.T) for side in sides)

@@ -15,7 +15,7 @@ where correcting costs more than filling, are decided unit by unit instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,17 +39,9 @@ _LARGEST_BLOCK = 2**32 - 1  # random positions are made from 32 bits
 def random_subsets(sizes: Integers, wanted: Integers, state: Words) -> Words:
     """Choose ``wanted[b]`` of the ``sizes[b]`` units of every block, in 64 independent lanes.
 
-    Parameters
-    ----------
-    sizes, wanted
-        Units in each consecutive block, and how many of them are in group A.
-    state
-        ``STATE_WORDS`` random words. It is not changed.
-
-    Returns
-    -------
-    Words
-        A word for each unit; bit ``l`` says whether the unit is in A in permutation ``l``.
+    Units lie in consecutive blocks, ``wanted`` of which are in group A. The state, of
+    ``STATE_WORDS`` random words, is not changed. There is a word for each unit: bit ``l`` says
+    whether it is in A in permutation ``l``.
     """
     sizes = np.ascontiguousarray(sizes, np.int64)
     wanted = np.ascontiguousarray(wanted, np.int64)
@@ -62,19 +54,25 @@ def random_subsets(sizes: Integers, wanted: Integers, state: Words) -> Words:
     return _fill(sizes, wanted, state, SMALL_BLOCK)
 
 
+class _Room(NamedTuple):
+    """Generators of random words, a pool of these, and what counts bits in."""
+
+    state: Words
+    pool: Words
+    planes: Words
+    totals: Integers
+
+
 def _fill(sizes: Integers, wanted: Integers, state: Words, small: int) -> Words:
     """Fill blocks up to the size ``small`` unit by unit, and larger ones by thinning."""
     words = np.zeros(int(sizes.sum()), np.uint64)
-    rooms = (
+    room = _Room(
         state.astype(np.uint64).reshape(4, _STREAMS),
         np.empty(_POOL, np.uint64),
         np.zeros((_PLANES, _STREAMS), np.uint64),
         np.empty(LANES, np.int64),
     )
-    if (sizes <= small).any():
-        _fill_all_blocks(sizes, wanted, small, words, *rooms)
-    else:  # compiling what small blocks need would take a second
-        _fill_blocks(sizes, wanted, words, *rooms)
+    _fill_blocks(sizes, wanted, small, words, room)
     return words
 
 
@@ -91,51 +89,20 @@ def lane_bits(words: Words) -> Booleans:
 
 
 @kernel
-def _fill_blocks(
-    sizes: Integers,
-    wanted: Integers,
-    words: Words,
-    state: Words,
-    pool: Words,
-    planes: Words,
-    totals: Integers,
-) -> None:
-    """Fill blocks of which none is small. The last arrays are room to work in."""
-    used = pool.size  # none are left
-    start = 0
-    for b in range(sizes.size):
-        block = words[start : start + sizes[b]]
-        used = _fill_block(block, wanted[b], state, pool, planes, totals, used)
-        start += sizes[b]
-
-
-@kernel
-def _fill_all_blocks(
-    sizes: Integers,
-    wanted: Integers,
-    small: int,
-    words: Words,
-    state: Words,
-    pool: Words,
-    planes: Words,
-    totals: Integers,
-) -> None:
-    """Fill blocks of which some are small."""
-    used = pool.size
+def _fill_blocks(sizes: Integers, wanted: Integers, small: int, words: Words, room: _Room) -> None:
+    used = room.pool.size  # none are left
     start = 0
     for b in range(sizes.size):
         block = words[start : start + sizes[b]]
         if sizes[b] <= small and 0 < wanted[b] < sizes[b]:
-            used = _select(block, wanted[b], totals, state, pool, used)
+            used = _select(block, wanted[b], room, used)
         else:
-            used = _fill_block(block, wanted[b], state, pool, planes, totals, used)
+            used = _fill_block(block, wanted[b], room, used)
         start += sizes[b]
 
 
 @inlined
-def _fill_block(
-    block: Words, wanted: int, state: Words, pool: Words, planes: Words, totals: Integers, used: int
-) -> int:
+def _fill_block(block: Words, wanted: int, room: _Room, used: int) -> int:
     """Thin a block and correct it; return how many words of the pool are used."""
     size = block.size
     if wanted == size:
@@ -145,12 +112,12 @@ def _fill_block(
         scaled = (wanted << _BITS) // size
         if 2 * wanted > size:
             scaled = (1 << _BITS) - ((size - wanted) << _BITS) // size
-        totals[:] = 0
+        room.totals[:] = 0
         for first in range(0, size, _ROWS):
             rows = block[first : first + _ROWS]
-            used = _thin(rows, scaled, state, pool, used)
-            _count_rows(rows, planes, totals)
-        used = _correct(block, wanted, totals, state, pool, used)
+            used = _thin(rows, scaled, room, used)
+            _count_rows(rows, room.planes, room.totals)
+        used = _correct(block, wanted, room, used)
     return used
 
 
@@ -186,12 +153,13 @@ def _refill(state: Words, pool: Words) -> None:
 
 
 @kernel
-def _thin(rows: Words, scaled: int, state: Words, pool: Words, used: int) -> int:
+def _thin(rows: Words, scaled: int, room: _Room, used: int) -> int:
     """Set every bit with probability ``scaled`` / 2**_BITS, from zero; return what is used.
 
     One random word for each binary digit of the probability p, the least significant first:
     "or" takes p to (1 + p) / 2, "and" takes it to p / 2. Trailing zeros need no words.
     """
+    pool = room.pool
     if scaled == 1 << _BITS:
         rows[:] = ~np.uint64(0)
         return used
@@ -205,7 +173,7 @@ def _thin(rows: Words, scaled: int, state: Words, pool: Words, used: int) -> int
         done = 0
         while done < rows.size:
             if used == pool.size:
-                _refill(state, pool)
+                _refill(room.state, pool)
                 used = 0
             count = min(rows.size - done, pool.size - used)
             here, random = rows[done : done + count], pool[used : used + count]
@@ -256,14 +224,13 @@ def _count_rows(rows: Words, planes: Words, totals: Integers) -> None:
 
 
 @kernel
-def _correct(
-    block: Words, wanted: int, totals: Integers, state: Words, pool: Words, used: int
-) -> int:
+def _correct(block: Words, wanted: int, room: _Room, used: int) -> int:
     """Move random units in or out of A until every lane has the wanted total.
 
     A random position is the upper half of (32 random bits x size); the few products whose lower
     half is below 2**32 mod size are drawn again, which makes it uniform (Lemire 2019).
     """
+    pool, totals = room.pool, room.totals
     size, half, low = np.uint64(block.size), np.uint64(32), np.uint64(2**32 - 1)
     redraw = np.uint64(2**32) % size
     for lane in range(LANES):
@@ -272,7 +239,7 @@ def _correct(
         left = abs(totals[lane] - wanted)
         while left > 0:
             if used == pool.size:
-                _refill(state, pool)
+                _refill(room.state, pool)
                 used = 0
             product = (pool[used] >> half) * size
             used += 1
@@ -286,15 +253,14 @@ def _correct(
 
 
 @kernel
-def _select(
-    block: Words, wanted: int, missing: Integers, state: Words, pool: Words, used: int
-) -> int:
+def _select(block: Words, wanted: int, room: _Room, used: int) -> int:
     """Fill a small block unit by unit: the chance to join is (still missing) / (units left).
 
     Each chance is a random position among the units left, made as in ``_correct`` from 16 bits;
     where one lane must draw again, all do, which happens for less than 64 x 64 / 2**16 of units.
     """
     need = LANES // 4  # words for 16 bits in every lane
+    pool, missing = room.pool, room.totals
     missing[:] = wanted
     for i in range(block.size):
         left = np.int64(block.size - i)
@@ -303,7 +269,7 @@ def _select(
         draws = pool[:need].view(np.uint16)
         while lowest < redraw:
             if used + need > pool.size:
-                _refill(state, pool)
+                _refill(room.state, pool)
                 used = 0
             draws = pool[used : used + need].view(np.uint16)
             used += need
