@@ -20,7 +20,9 @@ from fairperm.errors import InputError, did_you_mean, shown
 if TYPE_CHECKING:
     import click
 
-_PATHS = frozenset({"files", "report", "json", "csv", "markdown", "out", "state", "xlsx"})
+_PATHS = frozenset(
+    {"files", "new", "before", "after", "report", "json", "csv", "markdown", "out", "state", "xlsx"}
+)
 _NOT_OPTIONS = frozenset({"config", "debug", "help", "help_all"})
 
 

@@ -19,6 +19,7 @@ from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
 from fairperm.cli.commands.discover import discover
+from fairperm.cli.commands.flip import flip
 from fairperm.cli.commands.metrics import metrics
 from fairperm.cli.commands.monitor import monitor
 from fairperm.cli.commands.periods import periods
@@ -48,8 +49,8 @@ _ENDINGS = (
     f'Shell completion: eval "$({_COMPLETE}=bash_source fairperm)"; or zsh_source.',
 )
 _COMMANDS = (
-    *(audit, selection, compare, test, sweep, discover, ranking, periods, monitor, power),
-    *(report, metrics, demo),
+    *(audit, selection, compare, test, sweep, discover, flip, ranking, periods, monitor),
+    *(power, report, metrics, demo),
 )
 
 

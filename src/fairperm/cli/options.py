@@ -32,6 +32,7 @@ class Format(StrEnum):
     duckdb = "duckdb"
     sqlite = "sqlite"
     xlsx = "xlsx"
+    inspect = "inspect"
 
 
 class _Number(click.ParamType):  # type: ignore[type-arg]
@@ -191,13 +192,19 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "'roc_auc[CLASS]'.",
             None,
         ),
-        Option("prediction_new", "COLUMN", "Predictions of the new model.", "y_pred_new"),
+        Option(
+            "prediction_new",
+            "COLUMN",
+            "Predictions of the new model.",
+            "y_pred_new",
+            convert=lambda value, given, data: data.find_new(value),
+        ),
         Option(
             "score_new",
             "COLUMN",
             "Scores of the new model.",
             "y_score_new",
-            convert=lambda value, given, data: data.column_if_read(value),
+            convert=lambda value, given, data: data.find_new(value),
         ),
         Option(
             "threshold",
@@ -214,6 +221,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             default="median",
             convert=values.parse_cut,
         ),
+        Option("threshold@flip", "NUMBER", "Predictions are scores: from here on positive."),
         Option(
             "group",
             "COLUMN…",
@@ -222,6 +230,12 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             convert=values.find_groups,
         ),
         Option("group@one", "COLUMN", "Protected attribute.", "sensitive_features"),
+        Option(
+            "group@flip",
+            "COLUMN",
+            "The attribute that --after has another value of, in both files. Without it, the "
+            "values are called before and after.",
+        ),
         Option(
             "group@columns",
             "COLUMN…",
@@ -294,6 +308,13 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "missing",
             "error|drop|group",
             "Missing values: refuse them, drop their rows, or make those in --group a group.",
+            default="error",
+        ),
+        Option(
+            "missing@flip",
+            "error|drop",
+            "Missing decisions and items that one of the files lacks: refuse them, or leave them "
+            "out.",
             default="error",
         ),
         Option(
@@ -583,14 +604,18 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "files",
             "FILE…",
-            "CSV, TSV, Excel, Parquet, JSON lines, Arrow, a DuckDB or SQLite database; a glob; or "
-            "- for standard input.",
+            "CSV, TSV, Excel, Parquet, JSON lines, Arrow, a DuckDB or SQLite database, a log of "
+            "Inspect; a glob; or - for standard input.",
             "data",
         ),
         Option(
             "file", "FILE", "JSON of `fairperm audit` or `fairperm compare`; - for standard input."
         ),
         Option("which", "METRIC…", "Names of metrics. Default: all."),
+        Option("new", "FILE", "File of the new model; by default the same columns are read."),
+        Option("before", "FILE", "Decisions on items."),
+        Option("after", "FILE", "Decisions on the same items with another value of the attribute."),
+        Option("id", "COLUMN…", "Column that names an item; joins two files."),
         Option("table", "NAME", "Table of a database, or sheet of an Excel file."),
         Option("sql", "SELECT", "Compute the columns; the files are the table data."),
         Option("where", "CONDITION", 'Keep these rows, in SQL: "age >= 18".'),

@@ -98,7 +98,8 @@ def write_command(
     """Return the command as text for a shell, without options that have their default."""
     from fairperm.plots.parts import wrap_parts
 
-    parts = [f"fairperm {command}", *(shlex.quote(file["path"]) for file in files)]
+    paths = [file["path"] for file in files if "option" not in file]  # an option names others
+    parts = [f"fairperm {command}", *map(shlex.quote, paths)]
     lines = wrap_parts([*parts, *_write_options(command, options)], _LINE)
     return " \\\n    ".join(lines)
 

@@ -57,7 +57,8 @@ class Run:
 
     def use(self, reading: Any) -> LoadedData:
         """Keep the data open until the command ends."""
-        self.loaded = self.ctx.with_resource(reading)
+        with show_warnings(self.given["quiet"]):
+            self.loaded = self.ctx.with_resource(reading)
         return self.loaded
 
     @property

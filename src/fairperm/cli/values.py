@@ -157,7 +157,7 @@ def find_pair(value: Sequence[str] | None, given: Mapping[str, Any], data: Any) 
 
 def find_pos_label(value: str | None, given: Mapping[str, Any], data: Any) -> Any:
     """Return the label that a text means."""
-    return data.find_value(given["label"] or given.get("prediction"), value)
+    return data.find_value(given.get("label") or given.get("prediction"), value)
 
 
 def find_periods(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:

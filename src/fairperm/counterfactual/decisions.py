@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils import checks
+from fairperm._utils.formatting import format_count
 from fairperm.counterfactual.result import FlipPair, FlipTestResult
 from fairperm.data.columns import as_column
 from fairperm.errors import FairpermWarning, InputError, Note, Shown, argument, listed
@@ -43,6 +45,72 @@ class Question:
     confidence_level: float
     n_resamples: object
     seed: int
+
+    @classmethod
+    def of(
+        cls,
+        threshold: object,
+        pos_label: object,
+        confidence_level: object,
+        n_resamples: object,
+        rng: object,
+    ) -> Question:
+        """Check the arguments of a function."""
+        return cls(
+            threshold=None if threshold is None else checks.number("threshold", threshold),
+            pos_label=pos_label,
+            confidence_level=checks.fraction("confidence_level", confidence_level),
+            n_resamples=checks.resamples(n_resamples, 99, or_auto=True) or "auto",
+            seed=checks.seed(rng),
+        )
+
+
+def judge_pairs(
+    before: object,
+    after: object,
+    question: Question,
+    *,
+    feature: str | None,
+    values: tuple[Sequence[Hashable], Sequence[Hashable]] | None,
+    rows: NDArray[np.intp],
+    n_dropped: int,
+    inputs: object,
+) -> FlipTestResult:
+    """Return how often decisions made elsewhere change, before and after a change of each item.
+
+    ``values`` has each item's two values of the attribute, in which all items must be alike; by
+    default it was one value before, and another one after. ``rows`` are the places of the items in
+    the data, of which ``n_dropped`` more were left out.
+    """
+    n = len(rows)
+    decisions = [read_decisions(name, one, n, question.threshold)
+                 for name, one in (("before", before), ("after", after))]  # fmt: skip
+    if n < 2:
+        raise InputError("before", "decisions on two items or more", Shown(str(n)))
+    check_pos_label(decisions, question.pos_label)
+    groups: tuple[Hashable, ...] = ("before", "after")
+    if values is not None:
+        known = sorted({*values[0], *values[1]}, key=str)
+        if len(known) != 2 or any(one == other for one, other in zip(*values, strict=True)):
+            rule = "one of two values before, and the other one after"
+            got = Shown(f"{listed(known)}{', with equal ones' if len(known) == 2 else ''}")
+            raise InputError("group", rule, got)
+        sides = zip(*decisions, values[0], strict=True)
+        ordered = [(a, b) if one == known[0] else (b, a) for a, b, one in sides]
+        decisions, groups = [list(same) for same in zip(*ordered, strict=True)], tuple(known)
+    return judge(
+        decisions,
+        question,
+        feature=feature or "",
+        values=groups,
+        rows=rows,
+        inputs=inputs,
+        sampled="sampled at random",
+        notes=[f"{format_count(n_dropped, 'item')} without both decisions left out."]
+        if n_dropped
+        else [],
+        frame_library="pyarrow",
+    )
 
 
 def read_decisions(name: str, given: object, n: int, threshold: float | None) -> list[Hashable]:

@@ -135,14 +135,10 @@ def flip_test(
     (0, 80)
     """
     given = complete(flip_test, given)
-    question = Question(
-        threshold=None if threshold is None else checks.number("threshold", threshold),
-        pos_label=pos_label,
-        confidence_level=checks.fraction("confidence_level", given["confidence_level"]),
-        n_resamples=checks.resamples(given["n_resamples"], 99, or_auto=True) or "auto",
-        seed=checks.seed(given["rng"]),
-    )
     checks.switch("progress", given["progress"])
+    question = Question.of(
+        threshold, pos_label, given["confidence_level"], given["n_resamples"], given["rng"]
+    )
     size = checks.integer("batch_size", batch_size, 1, _MAX_ROWS)
     stop = _Stop(half_width, question.confidence_level)
     most = None if n is None else checks.integer("n", n, 2, _MAX_ROWS)

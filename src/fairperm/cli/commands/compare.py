@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @command(
     "compare",
-    "files label prediction prediction_new group metric margin report",
+    "files new id label prediction prediction_new group metric margin report",
     f"score score_new threshold threshold_new matched names {AUDITS} fail_on@changes",
     example="fairperm compare predictions.csv --label repaid --prediction old \\\n"
     "    --prediction-new new --group sex --metric fpr --report changes.html",
@@ -28,6 +28,10 @@ def compare(ctx: click.Context) -> int:
     inconclusive or too small.
     """
     given = ctx.params
+    if given["new"] is None and given["id"]:
+        raise InputError("--id needs --new, the file of the new model.")
+    if given["new"] is not None and given["prediction_new"] is given["score_new"] is None:
+        given |= {"prediction_new": given["prediction"], "score_new": given["score"]}
     if given["prediction_new"] is None and given["score_new"] is None:
         raise InputError(
             "--prediction-new or --score-new must be given: a column of the new model's output."

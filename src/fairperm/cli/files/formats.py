@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import itertools
+import re
 import shutil
 import sqlite3
 import sys
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
 from fairperm._utils.optional import optional
+from fairperm.cli.files import inspect_logs
 from fairperm.cli.files.sql import Memory, choose_table, first_line, lock, quote_name, quote_text
 from fairperm.cli.options import Format
 from fairperm.errors import InputError, Shown, did_you_mean, listed, shown, unknown_name
@@ -29,7 +31,11 @@ from fairperm.errors import InputError, Shown, did_you_mean, listed, shown, unkn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_JSON_TYPES = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE", "BOOLEAN", "JSON")
+_NAMES = re.compile('"(?:[^"]|"")*"')  # in SQL
+# a field of JSON and its type, if that is one which JSON itself does not have
+_NO_JSON_TYPE = re.compile(
+    r'(^|"(?:[^"]|"")*" |\w+ )(?:DATE|TIME|TIMESTAMP(?:_\w+)?|UUID)\b(?: WITH TIME ZONE)?'
+)
 _ENDINGS = {
     **dict.fromkeys((".csv", ".txt"), "csv"),
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
@@ -39,9 +45,11 @@ _ENDINGS = {
     **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
     **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
     **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
+    ".eval": "inspect",
 }
 _COMPRESSED = (".gz", ".zst")
 _DATABASES = ("duckdb", "sqlite")
+_JSON = ("jsonl", "inspect")
 TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
@@ -50,6 +58,7 @@ ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 24  # of any number of columns: that there are too many is said
 LONGEST_LINE = 1 << 21  # DuckDB's limit
+_HEAD = 256  # bytes that show a format
 _BLOCK = 1 << 19  # blank lines of twice this size are half of that limit
 _BLANK_LINES = "it has more than 0.5 MB of blank lines in a row. Remove them."
 LONG_LINE = "a line is longer than 2 MB. Is a quote left open?"
@@ -267,7 +276,9 @@ def _find_format(path: Path, copy: Path) -> str:
 
 def _read_signature(path: Path) -> str | None:
     with path.open("rb") as file:
-        head = file.read(16)
+        head = file.read(_HEAD)
+    if inspect_logs.HEAD.match(head):
+        return "inspect"
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -357,6 +368,11 @@ def open_relation(
     if options.skip and kind not in TEXTS:
         raise InputError(f"--skip is for text files; {shown(files[0].name)} is a {kind} file.")
     paths = [file.path for file in files]
+    if kind == "inspect":
+        memory = Memory(connection)
+        for i, file in enumerate(files):
+            paths[i] = _name_copy(folder)
+            _copy(inspect_logs.read_samples(file, memory), paths[i], file.name)
     if kind in TEXTS:
         names, texts = lay_out(files, folder, options, Memory(connection))
         scan = _scan_text_files(texts)
@@ -374,9 +390,9 @@ def open_relation(
         return _describe(connection, "_arrow")
     lock(connection, paths, folder)
     listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
-    if kind == "jsonl":
-        for file in files:
-            deque(_read_blocks(file, file.path), maxlen=0)  # checks the checksum
+    if kind in _JSON:
+        for file, path in zip(files, paths, strict=True):
+            deque(_read_blocks(file, path), maxlen=0)  # checks the checksum
         return _open_json(connection, listing, wanted)
     return _open_parquet(connection, files, listing)
 
@@ -393,11 +409,35 @@ def _fetch(connection: Any, query: str) -> list[Any]:
 
 
 def _describe(connection: Any, source: str) -> Relation:
+    """Return a relation with its columns, and with the fields inside them by their paths."""
+    found = _describe_columns(connection, source)
+    if not any(kind.startswith("STRUCT(") for kind in found.types):
+        return found
+    columns = {
+        name: pair for name, *pair in zip(found.names, found.fields, found.types, strict=True)
+    }
+    rows = connection.sql(f"SELECT * FROM {source}")
+    for name, kind in zip(rows.columns, rows.types, strict=True):
+        for path, *pair in _list_fields((name,), kind):
+            columns.setdefault(path, pair)
+    fields, types = zip(*columns.values(), strict=True)
+    return Relation(source, [*columns], [*fields], [*types])
+
+
+def _describe_columns(connection: Any, source: str) -> Relation:
     rows = _fetch(connection, f"DESCRIBE SELECT * FROM {source}")
     names = [str(row[0]) for row in rows]
     return Relation(
         source, names, [quote_name(name) for name in names], [str(row[1]) for row in rows]
     )
+
+
+def _list_fields(path: tuple[str, ...], kind: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield path, SQL and type of every field inside a column of this type."""
+    for name, inner in kind.children if kind.id == "struct" else ():
+        inside = (*path, name)
+        yield ".".join(inside), ".".join(map(quote_name, inside)), str(inner)
+        yield from _list_fields(inside, inner)
 
 
 def _open_parquet(connection: Any, files: Sequence[InputFile], listing: str) -> Relation:
@@ -426,31 +466,33 @@ def _open_json(connection: Any, listing: str, wanted: Sequence[str]) -> Relation
             f"the data have {n_columns:,} columns; at most {MAX_COLUMNS:,} can be read. "
             "Keep the columns that the audit needs."
         )
-    found = _describe(connection, source)
-    types = [
-        one if one in _JSON_TYPES or "(" in one or "[" in one else "VARCHAR" for one in found.types
-    ]
-    columns = ", ".join(
-        f"{quote_text(name)}: {quote_text(one)}"
-        for name, one in zip(found.names, types, strict=True)
-    )
+    found = _describe_columns(connection, source)
     if found.names == ["json"] and found.types == ["JSON"]:
         raise InputError("a JSON file must have an object of columns and values on every line.")
-    for name, one in zip(found.names, types, strict=True):
+    types = [_NO_JSON_TYPE.sub(r"\1VARCHAR", one) for one in found.types]
+    if types != found.types and not found.has_made_up_names():
+        columns = ", ".join(
+            f"{quote_text(name)}: {quote_text(one)}"
+            for name, one in zip(found.names, types, strict=True)
+        )
+        source = f"{read}, columns={{{columns}}})"
+    found = _describe(connection, source)
+    for name, sql, one in zip(found.names, found.fields, found.types, strict=True):
         if one == "DOUBLE" and name in wanted:
-            _check_json_numbers(connection, read, name)
-    if types == found.types or found.has_made_up_names():
-        return found
-    return Relation(f"{read}, columns={{{columns}}})", found.names, found.fields, types)
+            _check_json_numbers(connection, read, name, sql)
+    return found
 
 
-def _check_json_numbers(connection: Any, read: str, name: str) -> None:
+def _check_json_numbers(connection: Any, read: str, name: str, field: str) -> None:
     """Raise InputError for numbers of a JSON column that a float cannot distinguish."""
-    text = f"CAST({quote_name(name)} AS VARCHAR)"
+    column, *inside = _NAMES.findall(field)
+    path = quote_text(".".join(["$", *inside]))
+    text = f"CAST(json_extract({column}, {path}) AS VARCHAR)"
+    column = quote_text(column[1:-1].replace('""', '"'))
     is_long = f"regexp_full_match({text}, '-?[0-9]{{17,}}')"
     is_too_large = f"coalesce(isinf(TRY_CAST({text} AS DOUBLE)), false)"
     (wrong,) = connection.execute(
-        f"SELECT min({text}) FROM {read}, columns={{{quote_text(name)}: 'JSON'}}) "
+        f"SELECT min({text}) FROM {read}, columns={{{column}: 'JSON'}}) "
         f"WHERE {is_long} OR {is_too_large}"
     ).fetchall()[0]
     if wrong is not None:

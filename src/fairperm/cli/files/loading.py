@@ -7,7 +7,7 @@ need every row. Where DuckDB is not installed, text files become columns of Pyth
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from fairperm.cli.files.formats import (
     find_files,
     open_relation,
 )
+from fairperm.cli.files.joined import join
 from fairperm.cli.files.sql import (
     Memory,
     check_condition,
@@ -35,6 +36,7 @@ from fairperm.cli.files.sql import (
     first_line,
     interrupt_on_signal,
     quote_name,
+    quote_text,
 )
 from fairperm.cli.files.temporary import make_private_folder
 from fairperm.cli.values import find_metric, list_columns, parse_columns, parse_pairs
@@ -80,6 +82,7 @@ _ROLES = {  # of columns, by the options that name them
     "relevance": types.NUMBER,
     "rank": types.NUMBER,
     "query": types.NAME,
+    "id": types.NAME,
 }
 _OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
@@ -115,12 +118,14 @@ class LoadedData:
     """The data for a test (a relation or a table), its columns, and its files.
 
     ``clear_errors`` is for everything that counts the rows: it names the files in errors.
+    ``of_second`` says what the columns of a second file are called here.
     """
 
     data: Any
     columns: tuple[str, ...]
     files: list[dict[str, Any]]
     clear_errors: Callable[[], AbstractContextManager[None]]
+    of_second: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -140,6 +145,10 @@ class LoadedData:
     def column_if_read(self, column: str | None) -> str | None:
         """Return the name of the column if the test needs it."""
         return column if column in self.columns else None
+
+    def find_new(self, column: str | None) -> str | None:
+        """Return what a column of the new model is called here: it may be of a second file."""
+        return self.of_second.get(str(column)) if self.of_second else self.column_if_read(column)
 
     def find_scores(
         self, label: str | None, score: str | None, of_classes: Sequence[str] | None
@@ -260,7 +269,46 @@ def read_columns(
         and not (moves_together or has_counts)
         and all(one.kind.is_categorical or takes_bins(one) for one in kinds),
     )
-    return _read_wanted(params, wanted, with_hashes=with_hashes)
+    if params.get("new") is None:
+        return _read_wanted(params, wanted, with_hashes=with_hashes)
+    if not params["id"]:
+        raise InputError("--id must be given with --new: the column that names an item.")
+    of_new = ("prediction_new", "score_new")
+    old = _list_columns({name: one for name, one in columns.items() if name not in of_new})
+    new = _list_columns({name: columns[name] for name in (*of_new, "id")})
+    return _read_pair(params, ("files", old), ("new", new), with_hashes=with_hashes)
+
+
+def read_flips(
+    params: Mapping[str, Any], *, with_hashes: bool
+) -> AbstractContextManager[LoadedData]:
+    """Read the decisions on the same items before and after a change of an attribute."""
+    before, after = _list_columns(params), _list_columns({**params, "feature": None})
+    return _read_pair(params, ("before", before), ("after", after), with_hashes=with_hashes)
+
+
+@contextmanager
+def _read_pair(
+    params: Mapping[str, Any],
+    *sides: tuple[str, Mapping[str, tuple[str, str]]],
+    with_hashes: bool,
+) -> Iterator[LoadedData]:
+    """Read the files of two options, each with its columns, and join their rows by --id."""
+    with optional("Joining two files"):
+        import duckdb  # noqa: F401
+        import pyarrow  # noqa: ICN001, F401
+
+    read, names = [], []
+    with ExitStack() as stack:
+        for option, columns in sides:
+            files = [params[option]] if isinstance(params[option], str) else params[option]
+            given, wanted = {**params, "files": files}, Wanted(columns=columns, needs_rows=True)
+            one = stack.enter_context(_read_wanted(given, wanted, with_hashes=with_hashes))
+            if option != "files":
+                one = replace(one, files=[{**each, "option": option} for each in one.files])
+            read.append(one)
+            names.append(", ".join(files))
+        yield join(read, params["id"], names, drops=params["missing"] == "drop")
 
 
 def _check_class_scores(
@@ -388,6 +436,8 @@ def _open_data(
     stack.callback(connection.close)
     stack.enter_context(interrupt_on_signal(connection))
     relation = open_relation(connection, files, folder, options, [*wanted.columns])
+    if options.sql is None and options.where is None:
+        _check_repeats(connection, relation, wanted, is_inspect=files[0].format == "inspect")
     source, fields = _select_columns(connection, relation, options, wanted)
     same = [one for one in fields if [*map(str.casefold, fields)].count(one.casefold()) > 1]
     if same and wanted.stays_in_files:
@@ -402,6 +452,26 @@ def _open_data(
         return rows, tuple(fields)
     selected = ", ".join(f"{sql} AS {quote_name(one)}" for one, sql in fields.items())
     return connection.sql(f"SELECT {selected} FROM {source}"), tuple(fields)
+
+
+def _check_repeats(
+    connection: Any, relation: Relation, wanted: Wanted, *, is_inspect: bool
+) -> None:
+    """Raise InputError for a log that has several rows of each item: they are not independent."""
+    options = {option for option, _ in wanted.columns.values()}
+    if {"doc_id", "doc_hash", "filter"} <= {*relation.names}:
+        column, why = "filter", "of lm-evaluation-harness has each answer once for each filter"
+    elif is_inspect and not options & {"--cluster", "--matched"}:
+        column, why = "epoch", "of Inspect has several answers to each item"
+    else:
+        return
+    query = f"SELECT DISTINCT {quote_name(column)} FROM {relation.source} ORDER BY ALL LIMIT 9"
+    values = [value for (value,) in connection.execute(query).fetchall()]
+    if len(values) > 1:
+        first = quote_text(values[0]) if isinstance(values[0], str) else values[0]
+        keep = f'Keep one, such as --where "{column} = {first}"'
+        more = "" if column == "filter" else "; or pass --cluster id, or --matched"
+        raise InputError(f"the log {why} ({listed(values)}). {keep}{more}.")
 
 
 @contextmanager

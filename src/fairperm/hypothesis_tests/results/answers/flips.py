@@ -24,8 +24,11 @@ def answer_flips(result: Any) -> str:
     low, high = map(format_percent, result.interval)
     level = format_level(result.confidence_level)
     rows = f"{result.n_changed:,} of {format_count(result.n, 'row')}"
+    cause = f"Setting {isolate(result.feature)} to {named}"
+    if not result.feature:
+        cause = f"What differs between {' and '.join(values)}"
     head = (
-        f"Setting {isolate(result.feature)} to {named} changes the decision for "
+        f"{cause} changes the decision for "
         f"{format_percent(result.share_changed)} of rows ({rows}; {level} interval {low} to {high})"
     )
     return f"{head}." if result.test is None else f"{head}. {result.test.answer}"
