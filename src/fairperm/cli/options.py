@@ -316,6 +316,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Missing decisions and items that one of the files lacks: refuse them, or leave them "
             "out.",
             default="error",
+            choices=("error", "drop"),
         ),
         Option(
             "score_bins",
