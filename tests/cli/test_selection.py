@@ -121,13 +121,13 @@ def test_a_title_above_the_header_is_skipped_and_a_page_and_a_workbook_written(
     folder: Path,
 ) -> None:
     book = Workbook()
-    for row in (["Applicants 2026"], [*DATA], *ROWS):
+    for row in (["Applicants 2026"], [], [*DATA], *ROWS):
         book.active.append(row)
     book.save(folder / "a.xlsx")
     given = ("selection", "a.xlsx", *HIRED, "--group", "sex", "--group", "race", "-q")
     assert b"--skip 1" in run(*given, cwd=folder).stderr
     outputs = ("--report", "a.html", "--xlsx", "out.xlsx", "--from", "2025-01-01")
-    done = start(*given, "--skip", "1", *outputs, cwd=folder)
+    done = start(*given, "--skip", "2", *outputs, cwd=folder)  # as the sheet numbers its rows
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert "2025-01-01" in (folder / "a.html").read_text()
     assert load_workbook(folder / "out.xlsx").sheetnames == ["About", "sex", "race", "sex × race"]

@@ -29,7 +29,7 @@ selected=HIRED, pos_label=7 → pos_label must be
 selected=[0] * N → Nobody is selected in the groups of 'sex'. Pass pos_label if another value
 selected=GAP →
     selected has 1 missing value (row 0 of 20). Everybody who is compared was selected or not:
-    fill them in, or leave these rows out.
+    fill them in, or leave these rows out (in a terminal by --where).
 selected=HIRED[1:] → sensitive_features column 'sex' must be as long as selected (19 rows); got 20.
 selected=[] → sensitive_features column 'sex' must be as long as selected (0 rows); got 20.
 selected=[[1], [0]] * 10 → TypeError: selected must be made of hashable values

@@ -148,7 +148,7 @@ def test_applicants_in_strata_without_a_group_are_noted() -> None:
     data = {name: [*REQUISITIONS[name], *[one] * 5] for name, one in extra.items()}
     found = selection_audit("hired", sensitive_features="sex", control_features="job", data=data)
     assert found.notes == (
-        "sex: 1 stratum lacks a compared group, and their 5 applicants count in p, but in no "
+        "sex: 1 stratum lacks a compared group; 5 applicants there count in p, but in no "
         "standardized rate.",
     )
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairperm.auditing.result import Audit
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary
     from fairperm.hypothesis_tests.results.changes import GapChange
+    from fairperm.selection.result import SelectionRow
 
 _WIDTH_OF_PIPES = 110
 _IN_ASCII = str.maketrans(
@@ -214,7 +215,7 @@ def select_unseen(notes: Iterable[str], seen: set[str]) -> tuple[str, ...]:
     return tuple(write_message(note) for note in notes if note not in seen)
 
 
-def warn_of_similar_names(groups: Iterable[GroupSummary], *, quiet: bool) -> None:
+def warn_of_similar_names(groups: Iterable[GroupSummary | SelectionRow], *, quiet: bool) -> None:
     """Print which groups may be one group misspelt, and how to merge them."""
     from fairperm.report.view import find_look_alikes
 

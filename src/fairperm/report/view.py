@@ -92,8 +92,11 @@ class ShortNames:
         return shorten(" × ".join(map(self._name, attributes, group)))
 
 
-def find_look_alikes(groups: Iterable[GroupSummary]) -> list[str]:
-    """Return a note on the groups of an attribute whose names differ only in case or spaces."""
+def find_look_alikes(groups: Iterable[Any]) -> list[str]:
+    """Return a note on the groups of an attribute whose names differ only in case or spaces.
+
+    Each has an ``attribute`` and a ``group``.
+    """
     alike: dict[tuple[str, str], list[str]] = {}
     for one in groups:
         if isinstance(one.group, str):

@@ -53,7 +53,10 @@ if TYPE_CHECKING:
 
 MEDIAN = "median"
 UNKNOWN = ("unknown",)
-_MUST_KEEP = "Everybody who is compared was selected or not: fill them in, or leave these rows out."
+_MUST_KEEP = (
+    "Everybody who is compared was selected or not: fill them in, or leave these rows out (in a "
+    "terminal by --where)."
+)
 
 
 def selection_audit(
@@ -379,8 +382,8 @@ def _note_strata(attribute: str, groups: Mapping[Hashable, Applicants]) -> Itera
     if left_out:
         strata = format_count(weights.count(0.0), "stratum lacks", "strata lack")
         yield (
-            f"{format_name(attribute)}: {strata} a compared group, and their "
-            f"{format_count(left_out, 'applicant counts', 'applicants count')} in p, but in no "
+            f"{format_name(attribute)}: {strata} a compared group; "
+            f"{format_count(left_out, 'applicant', 'applicants')} there count in p, but in no "
             "standardized rate."
         )
 

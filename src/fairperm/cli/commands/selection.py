@@ -9,7 +9,7 @@ from fairperm._utils.formatting import format_interval, format_name, format_numb
 from fairperm.cli import outputs
 from fairperm.cli.command import command
 from fairperm.cli.running import Run
-from fairperm.cli.terminal import print_error
+from fairperm.cli.terminal import print_error, warn_of_similar_names
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def selection(ctx: click.Context) -> int:
     run.use(read_selection(run.given, with_hashes=run.keeps_hashes))
     # it draws nothing, so that it has no progress to show
     found: SelectionAudit = run.call(lambda progress, **given: fairperm.selection_audit(**given))
+    warn_of_similar_names(found, quiet=run.given["quiet"])
     failed = find_failed(found, run.given["fail_on"])
     run.write(
         found.to_dict,

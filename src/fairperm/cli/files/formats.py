@@ -671,16 +671,15 @@ def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
 def _make_text(file: InputFile, folder: Path, options: ReadOptions, memory: Memory) -> Path:
     """Return the path of the text that begins with the header: the file itself, or a copy."""
     if file.format == "xlsx":
-        path = _convert_sheet(file, folder, options.table, options.skip, memory)
-    else:
-        path = _convert_to_utf8(file, folder, options.encoding)
+        return _convert_sheet(file, folder, options.table, options.skip, memory)
+    path = _convert_to_utf8(file, folder, options.encoding)
     return _skip_lines(file, path, folder, options.skip) if options.skip else path
 
 
 def _convert_sheet(
     file: InputFile, folder: Path, table: str | None, skip: int, memory: Memory
 ) -> Path:
-    """Return a sheet of a workbook as CSV, as wide as its header and the lines above it."""
+    """Return a sheet of a workbook as CSV, as wide as its header, without the rows above it."""
     copy = _name_copy(folder)
     with _open_workbook(file) as book:
         with zipfile.ZipFile(file.path) as parts:  # no part is read beyond this size
@@ -688,9 +687,11 @@ def _convert_sheet(
         names = [sheet.title for sheet in book.worksheets]
         sheet = book[choose_table(table, names, names)]
         sheet.reset_dimensions()  # they are a claim of the file: too few rows, or too many columns
-        head = itertools.islice(_read_sheet(file, sheet), skip + 1)
-        width = max((_measure_width(row) for row in head), default=1)
-        _copy(map(_write_row, _read_sheet(file, sheet, width)), copy, file.name)
+        head = next(_read_sheet(file, sheet, skip=skip), None)
+        if head is None and skip:
+            raise InputError("--skip", f"fewer than the lines of {file.name}", skip)
+        width = 1 if head is None else _measure_width(head)
+        _copy(map(_write_row, _read_sheet(file, sheet, width, skip)), copy, file.name)
     return copy
 
 
@@ -726,8 +727,12 @@ def _open_workbook(file: InputFile) -> Iterator[Any]:
         raise InputError(f"{shown(file.name)} cannot be read: {first_line(error)}.") from error
 
 
-def _read_sheet(file: InputFile, sheet: Any, width: int | None = None) -> Iterator[Sequence[Any]]:
+def _read_sheet(
+    file: InputFile, sheet: Any, width: int | None = None, skip: int = 0
+) -> Iterator[Sequence[Any]]:
     """Yield the rows that are not empty, each with so many cells or up to its last one.
+
+    ``skip`` counts rows as the sheet numbers them, also empty ones.
 
     One cell at the end of a sheet makes openpyxl fill in all rows and columns before it.
     """
@@ -739,7 +744,7 @@ def _read_sheet(file: InputFile, sheet: Any, width: int | None = None) -> Iterat
                 f"{shown(file.name)} cannot be read: the sheet has more than "
                 f"{_MAX_SHEET_ROWS:,} rows or {_MAX_CELLS:,} cells. Save it as CSV."
             )
-        if row.count(None) < len(row):
+        if number > skip and row.count(None) < len(row):
             yield row
 
 
