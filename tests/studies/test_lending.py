@@ -37,5 +37,5 @@ def test_looking_every_week_needs_the_monitor() -> None:
     assert binomtest(monitor, 100, 0.05, "greater").pvalue > 1e-3
     assert binomtest(once, 100, 0.05, "greater").pvalue > 1e-3
     assert binomtest(often, 100, 0.05, "greater").pvalue < 1e-3
-    when = [study.row(f"{LAYOFFS.name}: {method}, median week").ours for method in METHODS]
+    when = study.tables["summary"]["median week"]
     assert LAYOFFS.week < when[1] < when[0] < when[2]
