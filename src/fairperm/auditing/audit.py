@@ -42,7 +42,7 @@ from fairperm.auditing.verdicts import (
     write_notes,
 )
 from fairperm.data.arguments import Inputs, ModelPair
-from fairperm.data.columns import are_names, library_of, parse_threshold
+from fairperm.data.columns import Source, are_names, library_of, parse_threshold
 from fairperm.data.names import MIN_NAMES
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
@@ -472,6 +472,7 @@ def _check_rankings(
         y_score_new=getattr(inputs, "y_score_new", None) is not None,
         matched=inputs.matched is not None,
         sample_weight=inputs.sample_weight is not None,
+        count=isinstance(inputs.data, Source),
         score_bins=inputs.score_bins is not None,
     )
     if inputs.pos_label is not None and not of_rows["metrics"]:
