@@ -14,7 +14,7 @@ EXTRA_OF = {  # the modules that are imported, by the extra that installs them
     **dict.fromkeys(("altair", "vl_convert"), "plots"),
     **dict.fromkeys(("duckdb", "pyarrow"), "files"),
     **dict.fromkeys(("joblib", "numba"), "fast"),
-    **dict.fromkeys(("python_multipart", "starlette", "uvicorn"), "app"),
+    **dict.fromkeys(("starlette", "uvicorn"), "app"),
     "mlflow": "mlflow",
     "openpyxl": "excel",
     "pyspark": "spark",

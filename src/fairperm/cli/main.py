@@ -15,6 +15,7 @@ from fairperm import cli
 from fairperm._utils.formatting import join_words
 from fairperm._utils.optional import describe_missing
 from fairperm.cli.command import Command, make_help_option, wrap_help
+from fairperm.cli.commands.app import app as page
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
@@ -50,7 +51,7 @@ _ENDINGS = (
 )
 _COMMANDS = (
     *(audit, selection, compare, test, sweep, discover, flip, ranking, periods, monitor),
-    *(power, report, metrics, demo),
+    *(power, report, metrics, demo, page),
 )
 
 

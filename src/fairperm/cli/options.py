@@ -150,7 +150,10 @@ class Option:
         kind = click.Choice(self.choices) if self.choices else _KINDS.get(metavar, _Text())
         if self.name in ARGUMENTS:
             n_values = -1 if self.value.endswith("…") else 1
-            return click.Argument([self.name], nargs=n_values, type=kind, metavar=metavar)
+            is_needed = n_values == 1 and not self.value.startswith("[")
+            return click.Argument(
+                [self.name], nargs=n_values, type=kind, metavar=metavar, required=is_needed
+            )
         of_python = f"--{self.argument.replace('_', '-')}" if self.argument else self.spelt
         return click.Option(
             [self.name, *dict.fromkeys((self.spelt, of_python)), *self.short],
@@ -612,6 +615,9 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "file", "FILE", "JSON of `fairperm audit` or `fairperm compare`; - for standard input."
         ),
+        Option("file@app", "[FILE]", "Data to begin with: CSV, Excel, Parquet or JSON lines."),
+        Option("no_open", "", "Open no browser; the address is printed."),
+        Option("port", "N", "Port of the page. Default: any that is free.", default=0),
         Option("which", "METRIC…", "Names of metrics. Default: all."),
         Option("new", "FILE", "File of the new model; by default the same columns are read."),
         Option("before", "FILE", "Decisions on items."),

@@ -162,13 +162,15 @@ class Finding:
 class PageTable:
     """A table of a page: a heading, the heads of its columns, and its rows.
 
-    A table that ``is_folded`` comes last, and opens on a click.
+    A table that ``is_folded`` comes last, and opens on a click. ``verdicts`` is the head of a
+    column of verdicts, which stand out.
     """
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     is_folded: bool = False
+    verdicts: str = ""
 
     def has_numbers(self, place: int) -> bool:
         """Whether a column has numbers, which are aligned on the right."""

@@ -9,7 +9,7 @@ from fairperm.metrics.registry import find_named
 from fairperm.plots.parts import wrap_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fairperm.hypothesis_tests.results.audits import AuditData
 
@@ -18,6 +18,7 @@ _COLUMNS = (
     *("sample_weight", "count"),
 )
 _LINE = 84  # characters
+_NONE = object()
 
 
 def write_call(audit: AuditData, defaults: Mapping[str, object] | None = None) -> str:
@@ -62,11 +63,60 @@ def write_call(audit: AuditData, defaults: Mapping[str, object] | None = None) -
             is_variable = name in _COLUMNS and not (in_data and _is_name(value))
             arguments[name] = name if is_variable else repr(value)
     arguments["rng"] = repr(audit.seed)
-    defaulted = {name for name, one in (defaults or {}).items() if arguments.get(name) == repr(one)}
-    arguments = {name: one for name, one in arguments.items() if name not in defaulted}
-    parts = [f"{name}={value}," for name, value in arguments.items()]
-    lines = [f"    {line}" for line in wrap_parts(parts, _LINE)]
-    return "\n".join(["import fairperm", "", "fairperm.audit(", *lines, ")"])
+    return f"import fairperm\n\n{_write_arguments('audit', arguments, defaults or {})}"
+
+
+def write_script(
+    function: str,
+    arguments: Mapping[str, object],
+    defaults: Mapping[str, object],
+    path: str,
+    reading: Mapping[str, Any],
+) -> str:
+    """Return Python code that reads a file with pandas, and calls a function of the library.
+
+    ``reading`` has the format of the file, and how it is read, as options of the command line.
+    """
+    texts = {name: repr(one) for name, one in arguments.items()} | {"data": "data"}
+    call = _write_arguments(function, texts, defaults)
+    read = _write_reading(path, **reading)
+    return f"import fairperm\nimport pandas\n\ndata = {read}\n{call}"
+
+
+def _write_reading(
+    path: str,
+    *,
+    format: str,  # noqa: A002
+    table: str | None = None,
+    skip: int = 0,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    na: Sequence[str] = (),
+) -> str:
+    options: dict[str, object] = {"skiprows": skip, "na_values": [*na]}
+    if format == "xlsx":
+        options |= {"sheet_name": table}
+    else:
+        options |= {"sep": delimiter, "encoding": encoding}
+    options["decimal"] = None if decimal == "." else decimal
+    function = {"xlsx": "read_excel", "csv": "read_csv", "tsv": "read_csv", "arrow": "read_feather"}
+    name = function.get(format, f"read_{format}")
+    if format == "jsonl":
+        name, options = "read_json", {"lines": True}
+    elif format not in {"xlsx", "csv", "tsv"}:
+        options = {}
+    given = [f"{one}={value!r}" for one, value in options.items() if value]
+    return f"pandas.{name}({', '.join([repr(path), *given])})"
+
+
+def _write_arguments(
+    function: str, arguments: Mapping[str, str], defaults: Mapping[str, object]
+) -> str:
+    """Return a call with every argument that is not its default."""
+    given = (f"{x}={one}," for x, one in arguments.items() if one != repr(defaults.get(x, _NONE)))
+    lines = "\n".join(f"    {line}" for line in wrap_parts(given, _LINE))
+    return f"fairperm.{function}(\n{lines}\n)"
 
 
 def find_used_columns(audit: AuditData) -> list[str]:

@@ -74,7 +74,12 @@ def as_html(
         facts=facts,
         findings=[picture],
         tables=[
-            PageTable(one.title, _heads(one.heads), [_as_texts(row) for row in one.rows])
+            PageTable(
+                one.title,
+                _heads(one.heads),
+                [_as_texts(row) for row in one.rows],
+                verdicts=one.heads[-4],
+            )
             for one in make_tables(found)
         ],
         method=[_SD, *found.footnotes, _LIMITS],

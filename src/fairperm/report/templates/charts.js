@@ -1,9 +1,8 @@
 (function () {
   "use strict";
-  const { configs, charts } = JSON.parse(document.getElementById("charts").textContent);
+  let configs, charts, places = [];
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const main = document.querySelector("main");
-  const places = Array.from(document.querySelectorAll(".chart"));
 
   function room() {
     const style = window.getComputedStyle(main);
@@ -80,8 +79,16 @@
   });
   dark.addEventListener("change", redrawAll);
 
-  redrawAll().catch((error) => {
-    document.documentElement.dataset.drawn = "failed";
-    throw error;
-  });
+  // A page that gets other charts later calls it again.
+  window.drawCharts = async function () {
+    ({ configs, charts } = JSON.parse(document.getElementById("charts").textContent));
+    places = Array.from(document.querySelectorAll(".chart"));
+    try {
+      await redrawAll();
+    } catch (error) {
+      document.documentElement.dataset.drawn = "failed";
+      throw error;
+    }
+  };
+  if (document.getElementById("charts")) window.drawCharts();
 })();
