@@ -145,3 +145,30 @@ def test_error_of_all_groups_together(k: int, n: int, n_low: int) -> None:
     if n_low == 0:
         for name in ("z", "bonferroni") if n == 5000 else ("ratio", "z", "bonferroni"):
             assert binomtest(false[name], reps, ALPHA, "greater").pvalue < 0.05, (name, false)
+
+
+@pytest.mark.validate
+def test_power_to_say_below() -> None:
+    """One of five groups has half the rate; 100 samples of 1,000 applicants.
+
+    Splitting picks the best group in one half and tests in the other: of half the rows, at α for
+    four groups. All pairs adjusted by Holm's method spend no error on "at least".
+    """
+    rng, reps, k = np.random.default_rng(5), 100, 5
+    rates, shown = np.array([0.4] * (k - 1) + [0.2]), {"interval": 0, "pairs": 0, "split": 0}
+    for _ in range(reps):
+        sizes = rng.multinomial(1000, np.full(k, 1 / k))
+        half = rng.binomial(sizes, 0.5)
+        first, second = rng.binomial(half, rates), rng.binomial(sizes - half, rates)
+        groups = [
+            Group(*one) for one in zip((first + second).tolist(), sizes.tolist(), strict=True)
+        ]
+        later = [Group(*one) for one in zip(second.tolist(), (sizes - half).tolist(), strict=True)]
+        low = compare_with_best(groups, bound=BOUND, level=LEVEL)[-1]
+        shown["interval"] += low.evidence == Evidence.BELOW
+        limits = [ratio_limit(groups[-1], one, "less", 1 - ALPHA / (k * (k - 1))) for one in groups]
+        shown["pairs"] += min(limits[:-1]) < BOUND
+        best = int((first / half).argmax())
+        limit = ratio_limit(later[-1], later[best], "less", 1 - ALPHA / (k - 1))
+        shown["split"] += best < k - 1 and limit < BOUND
+    assert shown["split"] + 20 < shown["interval"] <= shown["pairs"], shown
