@@ -172,22 +172,43 @@ def test_what_cannot_answer_for_a_group_is_refused(given: dict[str, Any], says: 
 
 
 @pytest.mark.validate
-@pytest.mark.parametrize(("n_names", "n_sets"), [(4, 40), (6, 40), (10, 100)])
-def test_names_as_a_sample_hold_the_level_of_groups(n_names: int, n_sets: int) -> None:
-    """Names that differ make a test of these names reject equal groups; a mixed model is beside."""
+@pytest.mark.parametrize(
+    ("n_names", "n_sets", "is_rate"), [(4, 40, False), (10, 100, False), (6, 500, True)]
+)
+def test_names_as_a_sample_hold_the_level_of_groups(
+    n_names: int, n_sets: int, is_rate: bool
+) -> None:
+    """Names that differ make a test of these names reject equal groups.
+
+    A mixed model, whose normal statistic of a balanced sample has a closed form, is beside it.
+    """
     rng = np.random.default_rng(n_names)
-    times, level, control, power = 500, 0, 0, 0
+    times, level, control, power, mixed = 500, 0, 0, 0, 0
+    metric = "selection_rate" if is_rate else "mean_prediction"
     for seed in range(times):
         rows = answers(n_sets, n_names, rng)
-        given: dict[str, Any] = {"metric": "mean_prediction", "rng": seed, "n_resamples": 199}
+        given: dict[str, Any] = {"metric": metric, "rng": seed, "n_resamples": 199}
+        score = rows["y_pred"]
+        rows["y_pred"] = (score > 0).astype(int) if is_rate else score
         level += permutation_test(**rows, **given).pvalue <= 0.05
+        mixed += abs(mixed_model(rows)) >= stats.norm.ppf(0.975)
         plain: dict[str, Any] = {name: one for name, one in rows.items() if name != "names"}
         control += permutation_test(**plain, **given).pvalue <= 0.05
-        rows["y_pred"] = rows["y_pred"] + 1.2 * (rows["sensitive_features"] == "a")
+        moved = score + 1.2 * (rows["sensitive_features"] == "a")
+        rows["y_pred"] = (moved > 0).astype(int) if is_rate else moved
         power += permutation_test(**rows, **given).pvalue <= 0.05
     low, high = between(0.02, 0.06, times)
     assert low <= level <= high < control
     assert power > 0.7 * times
+    assert level <= mixed
+    assert n_names > 4 or mixed > high  # a normal statistic with six degrees of freedom
+
+
+def mixed_model(rows: dict[str, Any]) -> float:
+    """Return the mixed model's statistic of the gap, with a random effect of each name."""
+    first, second = (np.array(means(rows, group)) for group in "ab")
+    pooled = (first.var(ddof=1) + second.var(ddof=1)) / len(first)
+    return float((first.mean() - second.mean()) / np.sqrt(pooled))
 
 
 @pytest.mark.validate
@@ -200,3 +221,4 @@ def test_a_mixed_model_agrees_where_its_assumptions_hold() -> None:
     fitted = smf.mixedlm("centred ~ is_a", frame, groups=frame["names"]).fit()
     assert result.difference == pytest.approx(fitted.params["is_a[T.True]"])
     assert result.standard_error == pytest.approx(fitted.bse["is_a[T.True]"], rel=0.05)
+    assert mixed_model(rows) == pytest.approx(fitted.tvalues["is_a[T.True]"], rel=1e-3)

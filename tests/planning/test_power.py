@@ -178,6 +178,27 @@ def test_a_pilot_of_other_shares_is_scaled_group_by_group() -> None:
     assert power(pilot=pilot, values=(2, 0), n=1000, share=0.3) == pytest.approx(own)
 
 
+def test_a_pilot_of_matched_sets_plans_sets_and_says_their_rows() -> None:
+    prompt, name = np.repeat(np.arange(30), 6), np.tile(["a"] * 3 + ["b"] * 3, 30)
+    pilot = permutation_test(
+        y_pred=np.random.default_rng(5).normal(size=180),
+        y_true=np.zeros(180),
+        sensitive_features=name,
+        matched=prompt,
+        metric="mean_prediction",
+        n_resamples=99,
+        rng=1,
+    )
+    n = sample_size(pilot=pilot, values=(0.2, 0.0))
+    quantiles = norm.ppf(0.975) + norm.ppf(0.8)
+    assert n == math.ceil(30 * (quantiles * pilot.standard_error / 0.2) ** 2)
+    assert n.answer.startswith(f"You need {n:,} sets ({6 * n:,} rows) in total for 80 % power to")
+    assert "100 sets (600 rows)" in power(pilot=pilot, values=(0.2, 0.0), n=100).answer
+    assert "100 sets (600 rows)" in minimum_detectable_gap(pilot=pilot, n=100).answer
+    with pytest.raises(InputError, match="share cannot be used with a pilot of matched sets"):
+        sample_size(pilot=pilot, values=(0.2, 0.0), share=0.3)
+
+
 def test_a_pilot_is_taken_at_its_own_gap() -> None:
     pilot = pilot_of(difference=-0.4)
     assert power(pilot=pilot, n=300) == power(pilot=pilot, values=(0.6, 1.0), n=300)

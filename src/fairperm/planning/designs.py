@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fairperm._utils.formatting import format_count
 from fairperm.inference.null import normal_quantile
 from fairperm.planning.auc_power import auc_power
 from fairperm.planning.rate_tests import UnconditionalTest
@@ -74,6 +75,10 @@ class Design(Protocol):
         del n, level
         return iter(())
 
+    def state(self, n: int) -> str:
+        """Return what n counts, in words."""
+        return format_count(n, "row")
+
 
 @dataclass(frozen=True, slots=True)
 class RateDesign(Design):
@@ -125,10 +130,11 @@ class AUCDesign(Design):
 
 @dataclass(frozen=True, slots=True)
 class PilotDesign(Design):
-    """Any metric: a variance of the gap that depends on n alone."""
+    """Any metric: a variance of the gap that depends on n alone, the number of rows or sets."""
 
     shares: Pair
     variance_of_one: float  # of the gap, times n
+    rows_in_set: float | None = None  # of matched sets
 
     @property
     def fewest(self) -> int:
@@ -138,6 +144,12 @@ class PilotDesign(Design):
     def error(self, n: int) -> float:
         """Return the standard error of the gap with n rows."""
         return math.sqrt(self.variance_of_one / n)
+
+    def state(self, n: int) -> str:
+        """Return what n counts, in words; of matched sets, their rows, too."""
+        if self.rows_in_set is None:
+            return format_count(n, "row")
+        return f"{format_count(n, 'set')} ({format_count(round(n * self.rows_in_set), 'row')})"
 
     def at(self, n: int, level: Level) -> Power:
         """Return the power of the normal limit."""

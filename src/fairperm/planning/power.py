@@ -66,7 +66,8 @@ def power(
         difference matters, which is by default the pilot's own. The power for that gap says
         little: it is high where the pilot's p-value is low. Pass a gap that would matter to you.
     n : int
-        Rows of both groups together.
+        Rows of both groups together. With a `pilot` of matched sets: sets, with as many rows each
+        as in the pilot.
     share : float, optional
         The first group's share of them, by default one half, or that in the `pilot`.
     base_rates : float or pair of float
@@ -131,7 +132,9 @@ def power(
     design = _make_design(metric, pilot, share, base_rates)
     first, second = _check_values(values, pilot)
     found, n = design.at(_check_n(n, design), level)(first, second), _check_n(n, design)
-    return PlannedNumber(found, answer_power(found, n, _assume(metric, pilot, (first, second))))
+    return PlannedNumber(
+        found, answer_power(found, design.state(n), _assume(metric, pilot, (first, second)))
+    )
 
 
 def sample_size(
@@ -146,6 +149,8 @@ def sample_size(
     pilot: PermutationTestResult | None = None,
 ) -> PlannedCount:
     """Return the number of rows, of both groups together, that a test needs to detect a gap.
+
+    With a `pilot` of matched sets: the number of sets, such as prompts.
 
     Parameters
     ----------
@@ -190,7 +195,9 @@ def sample_size(
         rule = f"{one} whose gap can be detected in {MAX_ROWS:,} rows"
         raise InputError(name, rule, gap, _DIRECTION_HINT.get(alternative, ""))
     rows = next(filter(is_enough, design.smaller(found, level)), found)
-    return PlannedCount(rows, answer_rows(rows, target, _assume(metric, pilot, assumed)))
+    return PlannedCount(
+        rows, answer_rows(design.state(rows), target, _assume(metric, pilot, assumed))
+    )
 
 
 def minimum_detectable_gap(
@@ -270,7 +277,7 @@ def minimum_detectable_gap(
         return power_of(*((one, fixed) if moves == "first" else (fixed, one)))
 
     gap = smallest_gap(power_at, fixed, sides, target, limits)
-    return PlannedNumber(gap, answer_detectable(gap, n, target, _name(metric, pilot)))
+    return PlannedNumber(gap, answer_detectable(gap, design.state(n), target, _name(metric, pilot)))
 
 
 def _assume(metric: MetricLike | None, pilot: PermutationTestResult | None, values: Pair) -> str:
@@ -377,6 +384,10 @@ def _make_pilot_design(pilot: object, share: object, base_rates: object) -> Pilo
         rule = f"{rule} whose standard error is finite and above 0"
         raise InputError("pilot", rule, pilot.standard_error)
     rows = [pilot.counts[group]["rows"] for group in pilot.groups]
+    if sets := pilot.counts[pilot.groups[0]].get("sets"):
+        if share is not None:
+            raise InputError(f"{argument('share')} cannot be used with a pilot of matched sets.")
+        return PilotDesign((1, 1), pilot.standard_error**2 * sets, sum(rows) / sets)
     if share is None:
         shares = rows[0] / sum(rows), rows[1] / sum(rows)
         return PilotDesign(shares, pilot.standard_error**2 * sum(rows))

@@ -130,19 +130,40 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], says: str) -> None:
 
 
 @pytest.mark.validate
-@pytest.mark.parametrize("n", [40, 150])
-def test_matched_models_hold_the_level_and_beat_unpaired_rows(n: int) -> None:
+@pytest.mark.parametrize(("n", "is_rate"), [(40, False), (500, True)])
+def test_matched_models_hold_the_level_and_beat_unpaired_rows(n: int, is_rate: bool) -> None:
     """Both models have one gap; unmatched rows lose power to the prompts' difficulty."""
     rng = np.random.default_rng(n)
-    times, level, power, unmatched = 600, 0, 0, 0
+    times, level, power, unmatched = 500, 0, 0, 0
+
+    def ask(rows: dict[str, Any], **options: Any) -> Any:
+        if is_rate:
+            rows |= {name: (rows[name] > 0.5).astype(int) for name in ("y_pred", "y_pred_new")}
+            options["metric"] = "selection_rate"
+        return compare(rows, n_resamples=199, **options).pvalue <= 0.05
+
     for seed in range(times):
-        options: dict[str, Any] = {"rng": seed, "n_resamples": 199}
-        level += compare(answers(n, rng, (0.5, 0.5)), **options).pvalue <= 0.05
+        level += ask(answers(n, rng, (0.5, 0.5)), rng=seed)
         moved = answers(n, rng, (0.5, 0.5 + 4.2 / np.sqrt(n)))
         moved["y_pred_new"] += np.tile(rng.normal(0, 1, n), 2)  # the new model's own difficulty
-        power += compare(moved, **options).pvalue <= 0.05
         alone = {name: one for name, one in moved.items() if name != "matched"}
-        unmatched += compare(alone, **options).pvalue <= 0.05
+        power += ask(moved, rng=seed)
+        unmatched += ask(alone, rng=seed)
     low, high = between(0.03, 0.065, times)
     assert low <= level <= high
     assert power > unmatched + 0.1 * times
+
+
+@pytest.mark.validate
+def test_templates_of_two_models_hold_the_level_where_single_prompts_do_not() -> None:
+    """Prompts of one of 40 templates change their gaps together."""
+    rng = np.random.default_rng(40)
+    times, whole, apart = 500, 0, 0
+    template = np.tile(np.repeat(np.arange(40), 6), 2)
+    for seed in range(times):
+        rows = answers(240, rng, (0.3, 0.3))
+        rows["y_pred_new"] += rng.normal(0, 0.5, 80)[template + 40 * (np.arange(480) < 240)]
+        whole += compare(rows, cluster=template, rng=seed, n_resamples=199).pvalue <= 0.05
+        apart += compare(rows, rng=seed, n_resamples=199).pvalue <= 0.05
+    low, high = between(0.025, 0.07, times)
+    assert low <= whole <= high < apart

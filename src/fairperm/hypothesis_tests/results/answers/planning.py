@@ -18,21 +18,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def answer_power(power: float, n: int, assumed: str) -> str:
+def answer_power(power: float, rows: str, assumed: str) -> str:
     """Return the power of a sample size for a gap that is ``assumed``, in words."""
-    level = format_percent(power)
-    return f"With {format_count(n, 'row')} the test detects {assumed} with {level} power."
+    return f"With {rows} the test detects {assumed} with {format_percent(power)} power."
 
 
-def answer_rows(n: int, power: float, assumed: str) -> str:
+def answer_rows(rows: str, power: float, assumed: str) -> str:
     """Return the sample size that a power takes."""
-    rows = format_count(n, "row")
     return f"You need {rows} in total for {format_level(power)} power to detect {assumed}."
 
 
-def answer_detectable(gap: float, n: int, power: float, metric: str) -> str:
+def answer_detectable(gap: float, rows: str, power: float, metric: str) -> str:
     """Return the smallest gap that a sample size detects."""
-    rows, level = format_count(n, "row"), format_level(power)
+    level = format_level(power)
     if math.isinf(gap):
         return f"With {rows} the test detects no gap in {format_metric(metric)} with {level} power."
     gap_text = assume(metric, (gap, 0.0), is_gap=True)
