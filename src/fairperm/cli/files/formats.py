@@ -469,8 +469,8 @@ def _open_json(connection: Any, listing: str, wanted: Sequence[str]) -> Relation
     found = _describe_columns(connection, source)
     if found.names == ["json"] and found.types == ["JSON"]:
         raise InputError("a JSON file must have an object of columns and values on every line.")
-    types = [_NO_JSON_TYPE.sub(r"\1VARCHAR", one) for one in found.types]
-    if types != found.types and not found.has_made_up_names():
+    if not found.has_made_up_names():  # with their types, DuckDB need not infer them again
+        types = [_NO_JSON_TYPE.sub(r"\1VARCHAR", one) for one in found.types]
         columns = ", ".join(
             f"{quote_text(name)}: {quote_text(one)}"
             for name, one in zip(found.names, types, strict=True)
