@@ -39,6 +39,7 @@ OUTPUTS = {
     "--json": "x.json",
     "--csv": "x.csv",
     "--markdown": "x.md",
+    "--junit": "x.xml",
     "--raw-names": True,
     "--show-small": True,
 }

@@ -264,11 +264,15 @@ class PeriodAudit(ResultWithFrame):
         They are verdicts; "changed" means every change that is shown. Raises InputError if none
         fails and one could not have failed.
         """
-        failed = [row for row in self.rows if _is_one_of(row.verdict, words)]
+        failed = self.select_failed(words)
         if not failed:
             for word in words:
                 self._check_gate(word)
         return failed
+
+    def select_failed(self, words: Sequence[str]) -> list[PeriodRow]:
+        """Return the rows that have one of the verdicts of a gate."""
+        return [row for row in self.rows if _is_one_of(row.verdict, words)]
 
     def _check_gate(self, word: str) -> None:
         """Raise InputError if no row could have this verdict, or one that was judged."""

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import read_toml
+from fairperm.cli.outputs import OUTPUTS
 from fairperm.cli.terminal import print_error
 from fairperm.errors import InputError, did_you_mean, shown
 
 if TYPE_CHECKING:
     import click
 
-_PATHS = frozenset(
-    {"files", "new", "before", "after", "report", "json", "csv", "markdown", "out", "state", "xlsx"}
-)
+_INPUTS = {"files", "new", "before", "after"}
+_PATHS = frozenset({*_INPUTS, *OUTPUTS, "out"})
 _NOT_OPTIONS = frozenset({"config", "debug", "help", "help_all"})
 
 

@@ -684,6 +684,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         ),
         Option("xlsx", "PATH", "Write an Excel workbook, with a sheet for each table."),
         Option("markdown", "PATH", "Write the table as Markdown for a pull request; - prints it."),
+        Option("junit", "PATH", "Write what --fail-on decides as JUnit's XML, for CI systems."),
         Option(
             "fail_on",
             "VERDICT…",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.selection.result import SelectionAudit, SelectionRow
 
+OUTPUTS = ("report", "json", "csv", "markdown", "junit", "xlsx", "state")  # options
 SCHEMA_VERSION = 2
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
 
@@ -105,7 +106,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     has_ratios = any(row.ratio_bound is not None for row in audit.rows)
     numbers += ["ratio"] if has_ratios else []
     numbers += ["detects gaps"]
-    lines = [f"### {_escape(heading(audit))}", ""]
+    lines = [f"### {_escape(heading(audit))}", "", _escape(audit.answer), ""]
     lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
     lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
     for row in audit.rows:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fairperm.cli.files.loading import LoadedData
 
 CALL = "fairperm.call"
-_OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
 
 class Run:
@@ -38,7 +37,9 @@ class Run:
         self.ctx, self.given = ctx, ctx.params
         command: Command = ctx.command  # type: ignore[assignment]
         self.options, self.command = command.options, str(command.name)
-        self.paths = {name: self.given[name] for name in _OUTPUTS if name in self.given}
+        self.paths = {name: self.given[name] for name in outputs.OUTPUTS if name in self.given}
+        if self.given.get("junit") is not None and not self.given["fail_on"]:
+            raise InputError("--junit needs --fail-on, the verdicts that fail.")
         is_printed = outputs.check_outputs({f"--{name}": one for name, one in self.paths.items()})
         self.is_silent = is_printed or self.given["quiet"]
         self.seen: set[str] = set()

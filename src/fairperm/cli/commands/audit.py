@@ -45,8 +45,8 @@ AUDITS = (
     "compare reference intersections ratio min_group_size group_size_by adjust family alpha "
     "confidence_level alternative scheme variance resamples bootstraps seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
-    "short title author note positive_means negative_means rename json csv xlsx raw_names markdown "
-    "show_small quiet config debug"
+    "short title author note positive_means negative_means rename json csv xlsx raw_names "
+    "markdown junit show_small quiet config debug"
 )
 
 
@@ -157,7 +157,19 @@ class Outcome:
             self.options,
             lambda: [row.cells() for row in self.audit.rows],
             (run.given["markdown"], lambda: as_markdown(self.audit, self.failed())),
+            (run.given["junit"], self.as_junit),
         )
+
+    def as_junit(self) -> str:
+        """Return the comparisons as tests."""
+        from fairperm.cli.junit import Case, as_junit
+
+        failed, cases = self.failed(), []
+        for row in self.audit.rows:
+            told = row if row.change is None or self.is_of_one else row.change
+            name = f"{format_name(row.metric)}: {row.gap_name}"
+            cases.append(Case(row.attribute, name, told.verdict, told.reason, row in failed))
+        return as_junit(self.run.command, cases, lambda: self.gate.check(self.audit))
 
     def make_sweeps(self) -> Sweeps:
         """Return the threshold sweeps for the report, if there are scores."""

@@ -26,7 +26,7 @@ _MAX_FAILED = 20
     "pos_label control stratum_weights cluster split_clusters weight count missing score_bins "
     "resamples seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
-    "json csv raw_names quiet config debug",
+    "json csv raw_names junit quiet config debug",
     example="fairperm periods predictions.csv --label repaid --prediction approved \\\n"
     "    --group sex --period quarter --metric fpr --fail-on worse",
 )
@@ -47,11 +47,25 @@ def periods(ctx: click.Context) -> int:
     settings = run.settings(seed=found.seed)
     if run.given["report"] is not None:
         found.to_html(run.given["report"], provenance=run.describe(settings))
-    run.write(found.to_dict, settings, lambda: found.to_frame("pyarrow").to_pylist())
+    run.write(
+        found.to_dict,
+        settings,
+        lambda: found.to_frame("pyarrow").to_pylist(),
+        (run.given["junit"], lambda: _as_junit(found, words)),
+    )
     are_exact = all(row.result is None or row.result.exact for row in found)
     unseen = replace(found, notes=run.unseen(found.notes))
     run.say(repr(unseen), None if are_exact else found.seed)
     return _report_failures(found, words)
+
+
+def _as_junit(found: PeriodAudit, words: Sequence[str]) -> str:
+    """Return the changes as tests."""
+    from fairperm.cli.junit import Case, as_junit
+
+    failed = found.select_failed(words)
+    cases = [Case(row.metric, row.name, row.verdict, row.reason, row in failed) for row in found]
+    return as_junit("periods", cases, lambda: found.find_failed(words))
 
 
 def _report_failures(found: PeriodAudit, words: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "pos_label@selection unknown intersections@selection minimum_share four_fifths "
     "confidence_level source from_ to why_excluded "
     "table sql where format_ delimiter decimal encoding skip na "
-    "title author note json csv raw_names markdown quiet config debug",
+    "title author note json csv raw_names markdown junit quiet config debug",
     example="fairperm selection applicants.xlsx --selected hired --group sex \\\n"
     "    --group race --report ratios.html",
 )
@@ -50,6 +50,7 @@ def selection(ctx: click.Context) -> int:
         run.settings(),
         lambda: found.to_frame("pyarrow").to_pylist(),
         (run.given["markdown"], lambda: outputs.selection_as_markdown(found, failed)),
+        (run.given["junit"], lambda: _as_junit(found, failed)),
     )
     if run.given["xlsx"]:
         found.to_excel(run.given["xlsx"])
@@ -74,6 +75,32 @@ def find_failed(found: SelectionAudit, words: Sequence[str]) -> list[SelectionRo
     ]
 
 
+def _as_junit(found: SelectionAudit, failed: Sequence[SelectionRow]) -> str:
+    """Return the groups as tests."""
+    from fairperm.cli.junit import Case, as_junit
+
+    cases = []
+    for row in found:
+        name, verdict = format_name(row.group), row.evidence or "too small"
+        cases.append(Case(row.attribute, name, verdict, _tell(row), row in failed))
+    return as_junit("selection", cases, lambda: _check(found))
+
+
+def _tell(row: SelectionRow) -> str:
+    ratio, interval = format_number(row.impact_ratio), format_interval(row.interval)
+    return f"impact ratio {ratio}, interval {interval}"
+
+
+def _check(found: SelectionAudit) -> None:
+    """Raise InputError if some groups could not be compared at all."""
+    unjudged = [format_name(one) for one in found.attributes if not found.compared(one)]
+    if unjudged:
+        raise InputError(
+            f"--fail-on cannot judge {join_words(unjudged)}: fewer than two groups are large "
+            "enough. Lower --minimum-share, or pass --intersections no."
+        )
+
+
 def report_failures(
     found: SelectionAudit, failed: Sequence[SelectionRow], words: Sequence[str]
 ) -> int:
@@ -84,17 +111,9 @@ def report_failures(
     if not words:
         return 0
     if not failed:
-        unjudged = [format_name(one) for one in found.attributes if not found.compared(one)]
-        if unjudged:
-            raise InputError(
-                f"--fail-on cannot judge {join_words(unjudged)}: fewer than two groups are large "
-                "enough. Lower --minimum-share, or pass --intersections no."
-            )
+        _check(found)
         return 0
     print_error(f"fairperm: failed: {len(failed)} of {len(found)} groups (--fail-on {words[0]})")
     for row in failed:
-        print_error(
-            f"  {format_name(row.attribute)}, {format_name(row.group)}: impact ratio "
-            f"{format_number(row.impact_ratio)}, interval {format_interval(row.interval)}"
-        )
+        print_error(f"  {format_name(row.attribute)}, {format_name(row.group)}: {_tell(row)}")
     return 1

@@ -39,6 +39,7 @@ from fairperm.cli.files.sql import (
     quote_text,
 )
 from fairperm.cli.files.temporary import make_private_folder
+from fairperm.cli.outputs import OUTPUTS
 from fairperm.cli.values import find_metric, list_columns, parse_columns, parse_pairs
 from fairperm.errors import (
     FairpermError,
@@ -84,7 +85,6 @@ _ROLES = {  # of columns, by the options that name them
     "query": types.NAME,
     "id": types.NAME,
 }
-_OUTPUTS = ("report", "json", "csv", "markdown", "xlsx", "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,7 +384,7 @@ def _read_wanted(
         skip=integer("--skip", params.get("skip", 0), 0, 1_000_000),
         missing_words=tuple(dict.fromkeys(("", *params["na"]))) if params.get("na") else MISSING,
     )
-    outputs = {f"--{one}": str(params[one]) for one in _OUTPUTS if params.get(one)}
+    outputs = {f"--{one}": str(params[one]) for one in OUTPUTS if params.get(one)}
     with ExitStack() as stack:
         with waiting("reading", False if params.get("quiet") else None):
             folder = stack.enter_context(make_private_folder())
