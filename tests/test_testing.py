@@ -18,6 +18,7 @@ GROUPS = ["a"] * 200 + ["b"] * 200
 def test_passes_and_returns_the_audit() -> None:
     audit = assert_no_disparity(LABELS, LABELS, sensitive_features=GROUPS, metrics="base_rate")
     assert isinstance(audit, fairperm.Audit)
+    assert_no_disparity(y_true=LABELS, sensitive_features=GROUPS, metrics="base_rate")
 
 
 def test_fails_with_the_table() -> None:

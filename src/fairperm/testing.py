@@ -72,6 +72,7 @@ def assert_no_disparity(
     >>> [row.verdict for row in audit]
     ['inconclusive']
     """
+    __tracebackhide__ = True  # pytest shows the test, and the answer
     verdicts = [_find_verdict(one) for one in ([fail_on] if isinstance(fail_on, str) else fail_on)]
     if not verdicts:
         raise InputError("fail_on", _RULE, fail_on)
@@ -81,14 +82,15 @@ def assert_no_disparity(
             raise InputError(f"Pass an audit or its arguments, not both; got {shown(got)}.")
         result = audit_or_labels
     else:
-        result = audit(audit_or_labels, *arguments, **options)
+        given = (audit_or_labels, *arguments)
+        result = audit(*([] if given[0] is None and not arguments else given), **options)
     gate = Gate(tuple(verdicts))
     failed = gate.find_failed(result)
     if failed:
         names = (_NAMES.get(one, one) for one in verdicts)
         raise AssertionError(
-            f"{len(failed)} of {len(result.rows)} comparisons have the verdict "
-            f"{' or '.join(names)}.\n{result!r}"
+            f"{result!r}\n{len(failed)} of {len(result.rows)} comparisons have the verdict "
+            f"{' or '.join(names)}."
         )
     gate.check(result)
     warn_of(gate.note_not_judged(result))

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 20
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
-_ROLES = {  # of columns, by the options that name them
+COLUMNS = {  # of columns, by the options that name them
     "label": types.LABEL,
     "prediction": types.LABEL,
     "selected": types.LABEL,
@@ -105,7 +105,7 @@ class Wanted:
 def _list_columns(named: Mapping[str, Any], **roles: str) -> dict[str, tuple[str, str]]:
     """Return the option and the role of every column that these options name."""
     found: dict[str, tuple[str, str]] = {}
-    for name, role in (_ROLES | roles).items():
+    for name, role in (COLUMNS | roles).items():
         given = named.get(name) or ()
         for column in (given,) if isinstance(given, str) else given:
             if _ORDER[role] > _ORDER[found.get(column, ("", ""))[1]]:
