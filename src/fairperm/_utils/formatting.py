@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairperm.errors import shown
 
@@ -174,7 +174,15 @@ def format_count(value: float, noun: str = "", plural: str = "") -> str:
     return f"{text} {noun if value == 1 else plural or noun + 's'}" if noun else text
 
 
-def count_units(value: float, units: str) -> str:
+Units: TypeAlias = Literal["rows", "queries", "items"]  # what the rows of a sample are
+
+
+def singular(units: Units) -> str:
+    """Return the word for one of them."""
+    return {"rows": "row", "queries": "query", "items": "item"}[units]
+
+
+def count_units(value: float, units: Units) -> str:
     """Return a number of rows, queries or items.
 
     Examples
@@ -182,7 +190,7 @@ def count_units(value: float, units: str) -> str:
     >>> count_units(1, "queries"), count_units(2000, "items")
     ('1 query', '2,000 items')
     """
-    return format_count(value, "query" if units == "queries" else units.removesuffix("s"), units)
+    return format_count(value, singular(units), units)
 
 
 def format_percent(share: float) -> str:

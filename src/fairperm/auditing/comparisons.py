@@ -250,7 +250,7 @@ def _compare_batch(
                 else:
                     tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
-            reason = question.explain(error)
+            reason = str(error)
             rows[place] = replace(rows[place], verdict="too small", reason=reason)
         compared[place] = ComparedPair(rows[place], question)
         yield {}
@@ -259,7 +259,7 @@ def _compare_batch(
         question, row = pairs[place].question, flag_small_groups(rows[place], test, settings)
         result = test.result(tested)
         if row.units == "queries" and question.items is None:
-            result = name_queries(result, question.table.notes)
+            result = name_queries(result)
         row = _add_result(row, result)
         compared[place] = ComparedPair(row, question, tested, test.remarks)
     for place, one in compared.items():
@@ -313,7 +313,7 @@ def _compare_groups_of_batch(
             _check_omnibus(question, groups, settings)
             tests[place] = _make_omnibus_test(question, groups, settings)
         except InputError as error:  # not every test of two groups has one of many
-            rows[place] = replace(rows[place], reason=question.explain(error))
+            rows[place] = replace(rows[place], reason=str(error))
         yield {}
     for places in _separate_functions(tests, questions):
         try:
@@ -324,7 +324,7 @@ def _compare_groups_of_batch(
         for place, tested in zip(places, found, strict=True):
             question, result = questions[place], tests[place].result(tested)
             if question.units == "queries":
-                result = name_queries(result, question.table.notes)
+                result = name_queries(result)
             rows[place] = replace(rows[place], result=result)
     for place, row in rows.items():
         yield {place: row}

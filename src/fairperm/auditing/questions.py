@@ -37,7 +37,7 @@ from fairperm.errors import (
 )
 from fairperm.hypothesis_tests.pairs import find_reference
 from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
-from fairperm.hypothesis_tests.rankings.queries import average_queries, call_queries, keep_valued
+from fairperm.hypothesis_tests.rankings.queries import average_queries, keep_valued
 from fairperm.metrics.changes import columns_of_model
 from fairperm.metrics.classes import CLASSES, labels_of, name_of_class
 from fairperm.metrics.definition import NEW, JointMetric, Kind
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeGuard
 
+    from fairperm._utils.formatting import Units
     from fairperm.data.arguments import Inputs
     from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.rankings.lists import RankedItems
-    from fairperm.hypothesis_tests.results.audits import Units
     from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.distances import Distance
     from fairperm.metrics.rankings import RankingMetric
@@ -108,10 +108,6 @@ class Question:
     def name_arguments(self) -> AbstractContextManager[None]:
         """Name the arguments of rankings in errors as those of an audit."""
         return nullcontext() if self.units == "rows" else rename_arguments(_OF_RANKINGS)
-
-    def explain(self, error: InputError) -> str:
-        """Return why the question cannot be answered, in the words for its units."""
-        return call_queries(str(error)) if self.units == "queries" else str(error)
 
     def of_both_models(self) -> Question:
         """Return the question with the columns of both models."""

@@ -112,10 +112,9 @@ def flag_small_groups(row: AuditRow, test: HasBaseSizes, settings: Settings) -> 
 
     Of several numbers, such as positives and negatives, the smallest counts.
     """
-    numbers: Mapping[str, Sequence[float]] = {"rows": row.sizes}
+    numbers: Mapping[str, Sequence[float]] = {row.units: row.sizes}
     if settings.group_size_by == "metric":
         numbers = test.base_sizes()
-    numbers = {re.sub(r"\brows$", row.units, name): found for name, found in numbers.items()}
     return _flag_few(row, numbers, settings.min_group_size)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm._utils.arrays import Array, Codes, Integers, Places
+    from fairperm._utils.formatting import Units
     from fairperm.data.score_bins import ScoreRanges
     from fairperm.metrics.definition import AnyMetric
 
@@ -76,6 +77,7 @@ class Sample:
     # labels are exchanged among rows of equal block; empty until the scheme is known
     block: Codes = field(default_factory=lambda: np.empty(0, np.uint8))
     attribute: str = ""  # the name of the column of groups, or ""
+    units: Units = "rows"  # what the rows are in messages
     notes: tuple[str, ...] = ()  # remarks for the result
 
     @property

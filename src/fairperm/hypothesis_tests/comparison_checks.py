@@ -25,6 +25,7 @@ from fairperm.metrics.definition import Scheme, Variance, by_part
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm._utils.formatting import Units
     from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.metrics.definition import AnyMetric
@@ -101,7 +102,7 @@ def _check_clusters(
             more = f", and {format_count(n - 1, 'more cluster')} like it" if n > 1 else ""
             raise InputError(
                 f"{argument('cluster')} must keep to one {name}: whole clusters are exchanged; got "
-                f"cluster {shown(which)} with rows of {found}{more}. Use a finer cluster. "
+                f"cluster {shown(which)} with {rows.units} of {found}{more}. Use a finer cluster. "
                 f"Tests of metrics and audits can make one per {name}: "
                 f"{argument('split_clusters', True)}."
             )
@@ -109,7 +110,7 @@ def _check_clusters(
 
 def check_values(comparison: Comparison, values: Array) -> None:
     """Raise UndefinedMetricError if a part of the metric has no value in a group."""
-    rows = comparison.rows
+    rows, units = comparison.rows, comparison.rows.units
     for (part, columns), by_group in zip(by_part(comparison.parts), values, strict=True):
         for place, (group, value) in enumerate(zip(comparison.groups, by_group, strict=True)):
             if np.isnan(value):
@@ -117,15 +118,19 @@ def check_values(comparison: Comparison, values: Array) -> None:
                     got = Shown(f"NaN or infinity from {part.name} in group {shown(group)}")
                     hint = "Compare groups in which it is defined."
                     raise UndefinedMetricError("metric", "finite in every group", got, hint)
-                lack = "too few rows of some kind that it needs, or rows that are too similar"
+                lack = (
+                    f"too few {units} of some kind that it needs, or {units} that are too similar"
+                )
                 found = part.find_lacking(rows.contributions[rows.group == place, columns])
-                raise undefined_in(group, part.name, found or lack)
+                raise undefined_in(group, part.name, found or lack, units)
 
 
-def undefined_in(group: Hashable, metric: str, lack: str) -> UndefinedMetricError:
+def undefined_in(
+    group: Hashable, metric: str, lack: str, units: Units = "rows"
+) -> UndefinedMetricError:
     """Return the error for a group in which a metric has no value."""
     got = Shown(f"{metric} of group {shown(group)}, which has {lack}")
-    hint = "Compare another metric, or groups with more rows."
+    hint = f"Compare another metric, or groups with more {units}."
     return UndefinedMetricError("metric", "defined in every group", got, hint)
 
 
@@ -214,11 +219,11 @@ def check_strata(
     """
     if comparison.n_strata == 1 and weights is None:
         return []
-    shared = _find_shared(comparison.whole.rows)
+    shared, units = _find_shared(comparison.whole.rows), comparison.rows.units
     if not shared.any():
         raise UndefinedMetricError(
-            f"{argument('control_features')} must have a stratum with rows of every group; got "
-            f"{len(shared):,} strata with rows of only some. Use coarser strata."
+            f"{argument('control_features')} must have a stratum with {units} of every group; got "
+            f"{len(shared):,} strata with {units} of only some. Use coarser strata."
         )
     for i, part in enumerate(comparison.parts):
         check_defined_in_strata(part.name, values[i], sizes[i], weights)
@@ -232,7 +237,9 @@ def note_strata(comparison: Comparison, weights: Array | None) -> list[str]:
     """
     if weights is not None:
         return []
-    whole, among = comparison.whole, "rows"
+    whole = comparison.whole
+    units = whole.rows.units
+    among: str = units
     rows, has_gap = whole.rows, _find_shared(whole.rows)
     counts = [
         _count_in_strata(rows, rows.contributions[:, place.start + 1])
@@ -255,7 +262,7 @@ def note_strata(comparison: Comparison, weights: Array | None) -> list[str]:
     )
     return [
         f"{(~has_gap).sum():,} of {len(has_gap):,} strata have no {among} of some group: they say "
-        f"nothing about the gap, and their rows ({each}) carry no weight."
+        f"nothing about the gap, and their {units} ({each}) carry no weight."
     ]
 
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from fairperm._utils.formatting import drop_decimals, format_count, format_percent
+from fairperm._utils.formatting import (
+    count_units,
+    drop_decimals,
+    format_count,
+    format_percent,
+    singular,
+)
 from fairperm._utils.pieces import split_rows
 from fairperm.engines.estimates import is_contrast
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
@@ -103,13 +109,16 @@ class InfluentialRows:
 
     def notes(self) -> Iterator[str]:
         """Yield a note for every group that is too small for a reliable standard error."""
-        unit = "row" if self.comparison.rows.cluster is None else "cluster"
+        rows = self.comparison.rows
+        unit, units = singular(rows.units), str(rows.units)
+        if rows.cluster is not None:
+            unit, units = "cluster", "clusters"
         places = zip(*np.nonzero(self.effective < self.enough), strict=True)
         for part, side in places:
             n, few, show = self.effective[part, side], f"No {unit}", "shows"
             if n:  # 19.9 is fewer than 20
                 at_most = min(max(round(n), 1), self.enough - 1)
-                few = f"Only about {format_count(at_most, unit)}"
+                few = f"Only about {format_count(at_most, unit, units)}"
                 show = "shows" if at_most == 1 else "show"
             is_wider = self.factor[part, side] > 1 or self.extra[part, side] > 0
             metric = self.comparison.parts[part]
@@ -172,13 +181,14 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
             rarest = int(of_label[least].argmin())
             of_class = shown(plan.metric.classes[rarest])
             few = f", {of_label[least, rarest]:,} of them of class {of_class}"
-    group = f"group {shown(drop_decimals(comparison.groups[least]))} of {sizes[least]:,} rows{few}"
+    units, name_of_group = comparison.rows.units, shown(drop_decimals(comparison.groups[least]))
+    group = f"group {name_of_group} of {count_units(sizes[least], units)}{few}"
     rule = "one whose standard error is defined, and not zero"
     hint = "The groups are too small for it, or do not vary in it."
     if comparison.rows.n_strata > 1:
         hint = (
-            "One stratum with a single row of a group that counts has no variance, and neither "
-            "have rows that do not vary: use coarser strata."
+            f"One stratum with a single {singular(units)} of a group that counts has no variance, "
+            f"and neither have {units} that do not vary: use coarser strata."
         )
     return UndefinedMetricError("metric", rule, Shown(f"{name} with {group}"), hint)
 
@@ -194,7 +204,7 @@ def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
         return
     if rows.weight is None and rows.cluster is None:
         return
-    unit = "rows" if rows.cluster is None else "clusters"
+    unit = rows.units if rows.cluster is None else "clusters"
     for number in count_base_rows(comparison).values():
         least = int(number.argmin())
         if number[least] < _MIN_EFFECTIVE_ROWS:
@@ -328,8 +338,10 @@ def base_sizes(comparison: Comparison) -> dict[str, list[float]]:
         unit = "effective clusters of "
     elif comparison.rows.weight is not None:
         unit = "effective "
-    found = count_base_rows(comparison).items()
-    return {f"{unit}{name}": numbers.tolist() for name, numbers in found}
+    found, units = count_base_rows(comparison), comparison.rows.units
+    if "rows" in found and units != "rows":
+        found[units] = found.pop("rows")
+    return {f"{unit}{name}": numbers.tolist() for name, numbers in found.items()}
 
 
 def count_base_rows(comparison: Comparison) -> dict[str, Array]:

@@ -28,7 +28,6 @@ from fairperm._utils.formatting import (
     join_words,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.rankings.queries import call_queries
 from fairperm.hypothesis_tests.results.answers.audits import describe_joint_findings, is_gap_shown
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.inference.stopping import MIN_EXTREME_DRAWS
@@ -58,16 +57,18 @@ _ADJUSTMENTS = {
 }
 _MAX_NAMED = 12
 _SCHEMES = {
-    "denominator": "Group labels were exchanged among the rows in the metric's denominator.",
+    "denominator": "Group labels were exchanged{within} among the {units} in the metric's "
+    "denominator.",
     "unconditional": "The rows in the metric's denominator are two binomial samples with one rate.",
-    "within_label": "Group labels were exchanged among rows with the same true label.",
-    "pooled": "Group labels were exchanged among all rows of both groups.",
+    "within_label": "Group labels were exchanged{within} among {units} with the same true label.",
+    "pooled": "Group labels were exchanged{within} among all {units} of both groups.",
     "matched": "Group labels were exchanged inside each matched set, in which the rows of a group "
     "count as their mean.",
     "matched clusters": "Group labels were exchanged inside matched sets, in all sets of a cluster "
     "at once. In a set, the rows of a group count as their mean.",
-    "clusters": "Group labels were exchanged among the clusters of both groups, each as a whole.",
-    "lists": "Group labels were exchanged among the items of each list.",
+    "clusters": "Group labels were exchanged{within} among the clusters of both groups, each as a "
+    "whole.",
+    "lists": "Group labels were exchanged{within} among the items of each list.",
 }
 _STUDENTIZED = "Each gap was divided by its standard error, computed "
 _VARIANCES = {
@@ -347,9 +348,8 @@ def _define_metric(view: AuditView) -> str:
 
 def _describe_lists(view: AuditView) -> Markup:
     """Return what the rows of ranked lists are, and what is compared in them."""
-    text = "In rankings, each query has one value: groups are compared in their means over queries."
-    if view.audit.units == "queries":
-        text = text.replace("In rankings, each", "Each")
+    each = "Each" if view.audit.units == "queries" else "In rankings, each"
+    text = f"{each} query has one value: groups are compared in their means over queries."
     if view.audit.units == "items":
         results = [row.result for row in view.audit.rows if row.result is not None]
         counts = sorted({int(one.counts[one.groups[0]]["queries"]) for one in results})
@@ -553,13 +553,11 @@ def _describe_test(
     scheme = _SCHEMES[one.scheme]
     if is_clustered:
         scheme = _SCHEMES["matched clusters" if is_matched else "clusters"]
-    if "queries" in one.counts[one.groups[0]]:
-        scheme = call_queries(scheme)
-    if is_stratified and not is_matched:
-        scheme = scheme.replace("were exchanged", "were exchanged within each stratum,")
+    units = "queries" if "queries" in one.counts[one.groups[0]] else "rows"
+    within = " within each stratum," if is_stratified else ""
     return TestDescription(
         metrics=join_words(metrics),
-        scheme=scheme,
+        scheme=scheme.format(units=units, within=within),
         variance=_VARIANCES.get(one.variance, str(one.variance)),
         draws=draws,
         validity=one.validity if len(metrics) == 1 else _generalize(one.validity, one.metric),

@@ -44,7 +44,7 @@ def compare_queries(
     check_valued(queries, pair)
     plan = Plan.for_table(average_queries(metric), queries, pair, options)
     result = compare_groups(queries, plan, pair, options)
-    return name_queries(result, queries.notes), queries.notes
+    return name_queries(result), queries.notes
 
 
 def keep_valued(queries: Sample, metric: RankingMetric) -> Sample:
@@ -54,7 +54,8 @@ def keep_valued(queries: Sample, metric: RankingMetric) -> Sample:
     if lost := int((~known).sum()):
         have = format_count(lost, "query has", "queries have")
         notes += (f"{have} no relevant item, and no {metric.name}: left out.",)
-    return replace(queries, columns={"y_true": values}, notes=notes).take(np.flatnonzero(known))
+    queries = replace(queries, columns={"y_true": values}, notes=notes, units="queries")
+    return queries.take(np.flatnonzero(known))
 
 
 def check_valued(queries: Sample, pair: tuple[Hashable, Hashable]) -> None:
@@ -72,8 +73,8 @@ def average_queries(metric: RankingMetric) -> Metric:
     )
 
 
-def name_queries(result: _Result, known: tuple[str, ...] = ()) -> _Result:
-    """Return a result of rows that are queries, and are called so, but for ``known`` notes."""
+def name_queries(result: _Result) -> _Result:
+    """Return a result whose counts of rows are called those of queries."""
     counts = {
         group: {
             "queries" if name == "rows" else name: n
@@ -82,10 +83,4 @@ def name_queries(result: _Result, known: tuple[str, ...] = ()) -> _Result:
         }
         for group, one in result.counts.items()
     }
-    notes = tuple(one if one in known else call_queries(one) for one in result.notes)
-    return replace(result, counts=counts, notes=notes)
-
-
-def call_queries(text: str) -> str:
-    """Return a text about rows as one about queries."""
-    return text.replace(" rows", " queries").replace(" row ", " query ")
+    return replace(result, counts=counts)

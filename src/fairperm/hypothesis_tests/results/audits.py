@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
+    Units,
     format_beside,
     format_gap,
     format_interval,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow", "RowCounts", "Spread"]
 
-Units: TypeAlias = Literal["rows", "queries", "items"]
 PLACES_OF_NOTES = ("the rows' result.notes", "the rows' change.result.notes")  # as notes say
 _ROUNDING = 1e-12  # of a ratio: 0.24 / 0.3 is below 0.8 only by rounding
 VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")

@@ -21,6 +21,7 @@ from fairperm._utils.formatting import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from fairperm._utils.formatting import Units
     from fairperm.hypothesis_tests.results.audits import AuditData, RowCounts
 
 _LINE = 88  # characters
@@ -164,7 +165,7 @@ def state_counts(counts: Mapping[str, float]) -> str:
     if "sets" in counts:
         words = {"rows": "row", "sets": "set", "clusters": "cluster"}
         return ", ".join(format_count(counts[one], words[one]) for one in words if one in counts)
-    units = "rows" if "rows" in counts else "queries"
+    units: Units = "rows" if "rows" in counts else "queries"
     rows, clusters = count_units(counts[units], units), counts.get("clusters")
     if "items" in counts:
         rows = f"{format_count(counts['items'], 'item')} in {rows}"
