@@ -33,6 +33,7 @@ test: .venv/dev .venv/data
 # the properties that Hypothesis tests with four times as many examples
 validate: .venv/dev .venv/data
 	$(KERNELS)
+	@sh scripts/browser.sh
 	$(PYTEST) -m "validate or hypothesis" --hypothesis-profile validate
 
 # the branches of src/ that both run; of kernels, those that tests/engines/kernels/test_interpreted.py interprets

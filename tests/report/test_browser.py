@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import os
 import re
-import shutil
 from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.browser import find_browser
 from tests.support.commands import succeeded
 from tests.support.report_pages import (
     HOSTILE,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 # One worker has the browser and the pages: `pytest -n auto --dist loadgroup`.
 pytestmark = pytest.mark.xdist_group("report")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FILE = "'\"><img src=x onerror=alert(8)>${alert(8)}.csv"
 IMAGE = "<img src=x onerror=alert(9)>"
 RATE = ("--label", "y", "--metric", "selection_rate")
@@ -48,16 +46,9 @@ COMMANDS = {
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
-def executable() -> str | None:
-    given = os.environ.get("FAIRPERM_BROWSER")
-    return next(
-        (path for name in ([given] if given else NAMES) if (path := shutil.which(name))), None
-    )
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = executable()
+    path = find_browser()
     if path is None:
         pytest.skip("no browser: install chromium, or name one in FAIRPERM_BROWSER")
     playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install it")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm.cli.files import column_types as types
 from fairperm.cli.files.formats import (
+    BYTE_ORDER_MARKS,
     DELIMITERS,
     MISSING,
     TEXTS,
@@ -62,13 +63,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a file is read, in the command line's words; ``why`` says what was guessed."""
+    """How a file is read, in the command line's words; ``why`` says what was guessed.
+
+    ``marked`` is the encoding that its first bytes show.
+    """
 
     table: str | None = None
     skip: int = 0
     delimiter: str | None = None
     decimal: str = "."
     encoding: str | None = None
+    marked: str | None = None
     na: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
 
@@ -81,7 +86,9 @@ class Reading:
 
     def for_python(self) -> dict[str, Any]:
         """Return what reading the file with pandas takes."""
-        return self.options() | {"delimiter": self.delimiter, "na": list(self.na)}
+        mark = None if self.delimiter == "," else self.delimiter
+        code = self.encoding or self.marked
+        return self.options() | {"delimiter": mark, "encoding": code, "na": [*self.na]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +175,9 @@ def _guess_text(file: InputFile, chosen: str | None) -> Reading:
     """Return how a text is written: its encoding, header, delimiter and decimal mark."""
     with open_bytes(file.path) as stream:
         head = stream.read(_HEAD)
-    has_mark = head.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    encoding = chosen or (None if has_mark or _is_utf8(file.path) else "windows-1252")
-    code = "utf-16" if has_mark and not head.startswith(codecs.BOM_UTF8) else "utf-8-sig"
-    text = head.decode(encoding or code, errors="replace")
+    marked = next((one for mark, one in BYTE_ORDER_MARKS if head.startswith(mark)), None)
+    encoding = chosen or (None if marked or _is_utf8(file.path) else "windows-1252")
+    text = head.decode(encoding or marked or "utf-8", errors="replace").lstrip("\ufeff")
     if len(head) == _HEAD:  # the last line may be cut
         text = text.rpartition("\n")[0]
     lines = text.splitlines()[:_HEAD_LINES]
@@ -185,7 +191,9 @@ def _guess_text(file: InputFile, chosen: str | None) -> Reading:
         why.append("it is not in UTF-8, so it is read as Windows-1252, as Excel writes it")
     if decimal == ",":
         why.append(_COMMA)
-    return Reading(skip=skip, delimiter=mark, decimal=decimal, encoding=encoding, why=tuple(why))
+    return Reading(
+        skip=skip, delimiter=mark, decimal=decimal, encoding=encoding, marked=marked, why=tuple(why)
+    )
 
 
 def _explain_skip(skip: int) -> list[str]:

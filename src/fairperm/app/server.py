@@ -47,6 +47,11 @@ _MAX_SHARE_OF_FREE_SPACE = 0.5
 _FORGOTTEN_AFTER_S = 150.0  # without a sign of life of the tab
 _SWEPT_EVERY_S = 5.0
 _EXAMPLE = "compas.csv.gz"
+_PRELOADED = (  # before processes are forked; of these, what is not installed is left out
+    *("fairperm.app.work", "fairperm.cli.files.loading", "fairperm.cli.files.column_types"),
+    *("fairperm.report.page", "fairperm.report.charts", "fairperm.selection.page"),
+    *("duckdb", "pyarrow.compute", "scipy.stats", "openpyxl", "pandas"),
+)
 _LOOK, _RUN = "fairperm.app.work:look_at", "fairperm.app.work:run"
 _STATIC = {
     "app.js": ("fairperm.app", "text/javascript"),
@@ -98,7 +103,7 @@ class Page:
 
     def __init__(self, folder: Path, given: Path | None, max_bytes: int = MAX_UPLOAD_BYTES) -> None:
         self.folder, self.given, self.max_bytes = folder, given, max_bytes
-        self.jobs = Jobs("fairperm.app.work")
+        self.jobs = Jobs(*_PRELOADED)
         self.tabs: dict[str, Tab] = {}
         self.templates = make_environment("fairperm.app")
         self.templates.globals |= {"questions": QUESTIONS, "count": format_count, "words": WORDS}

@@ -9,18 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb  # noqa: F401 (imported once, before processes are forked)
-import numpy as np  # noqa: F401
-import pyarrow.compute  # noqa: F401
-import scipy.stats  # noqa: F401
-
 import fairperm
 from fairperm.app.look import Look, Source, look
 from fairperm.app.questions import OUTPUTS, Answer
 from fairperm.cli.main import app
 from fairperm.cli.presenting import write_command
 from fairperm.cli.running import CALL
-from fairperm.report import charts, page  # noqa: F401
 from fairperm.report.rerun import write_script
 
 if TYPE_CHECKING:

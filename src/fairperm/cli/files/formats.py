@@ -63,7 +63,7 @@ _BLOCK = 1 << 19  # blank lines of twice this size are half of that limit
 _BLANK_LINES = "it has more than 0.5 MB of blank lines in a row. Remove them."
 LONG_LINE = "a line is longer than 2 MB. Is a quote left open?"
 _LONG_OBJECT = "an object of JSON is longer than 16 MB. Is a quote left open?"
-_BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
+BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -790,7 +790,7 @@ def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Pat
     if not head:
         raise InputError(f"{shown(file.name)} is empty.")
     name = encoding or next(
-        (one for mark, one in _BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8"
+        (one for mark, one in BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8"
     )
     try:
         io.TextIOWrapper(io.BytesIO(), name)  # base64, zlib and the like are codecs of bytes

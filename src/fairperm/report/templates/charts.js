@@ -43,6 +43,8 @@
     if (place.drawn) place.drawn.finalize();
     if (controls) controls.replaceChildren();
     place.drawn = await draw(place, fitSpec(place), mode, controls);
+    if (place.scrollWidth > place.clientWidth) place.tabIndex = 0; // for keys to scroll it
+    else place.removeAttribute("tabindex");
     await copyForPaper(place, mode);
   }
 
