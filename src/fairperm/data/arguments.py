@@ -187,10 +187,8 @@ class Inputs:
         return getattr(self, column)
 
     def split_scores(self, metric: str) -> tuple[dict[str, object], tuple[Hashable, ...] | None]:
-        """Return several columns of scores by their names, and the classes they are named by.
-
-        Without names they are in the order of the labels. Raises InputTypeError for one column.
-        """
+        """Return several columns of scores by their names, and the classes they are named by."""
+        # Without names they are in the order of the labels. Raises InputTypeError for one column.
         # the help of commands needs this module, and should not wait for NumPy
         from fairperm.data.columns import split_scores
 

@@ -146,11 +146,9 @@ def as_narwhals(name: str, data: object) -> object:
 
 
 def _is_numpy_safe(series: nw.Series[Any]) -> bool:
-    """Whether NumPy can hold the values unchanged.
-
-    NumPy rounds integers if some are missing, pads strings to one length, and lacks 128-bit
-    integers, time zones and records.
-    """
+    """Whether NumPy can hold the values unchanged."""
+    # NumPy rounds integers if some are missing, pads strings to one length, and lacks 128-bit
+    # integers, time zones and records
     dtype = series.dtype
     if dtype.is_float():
         return True
@@ -262,10 +260,8 @@ def to_python(value: Hashable) -> Hashable:
 
 
 def make_number_column(name: str, values: Array, n_rows: int) -> Column:
-    """Return numbers as codes of their distinct values, or row by row if they hardly repeat.
-
-    ``n_rows`` is the number of rows of the data: more than there are values if they were counted.
-    """
+    """Return numbers as codes of their distinct values, or row by row if they hardly repeat."""
+    # ``n_rows`` is the number of rows of the data: more than there are values if they were counted
     if _REPEATS * _estimate_distinct(values) <= n_rows:
         distinct = np.unique(values)
         if _REPEATS * len(distinct) <= n_rows:
@@ -274,20 +270,16 @@ def make_number_column(name: str, values: Array, n_rows: int) -> Column:
 
 
 def _estimate_distinct(values: Array) -> int:
-    """Estimate the number of distinct values from those whose hash is in one of 64 buckets.
-
-    The hash depends on the values alone, never on the order of the rows.
-    """
+    """Estimate the number of distinct values from those whose hash is in one of 64 buckets."""
+    # the hash depends on the values alone, never on the order of the rows
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     chosen = (bits * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(58) == 0
     return 64 * len(np.unique(values[chosen]))
 
 
 def count_rows(columns: Sequence[Column]) -> tuple[list[Index], Integers]:
-    """Return the distinct rows, as each column's indices into its values, and their counts.
-
-    If a column hardly repeats, every row counts as distinct, and that column's index is all of it.
-    """
+    """Return the distinct rows, as each column's indices into its values, and their counts."""
+    # if a column hardly repeats, every row counts as distinct, and that column's index is all of it
     if any(column.is_unique for column in columns):
         return index_rows(columns), np.broadcast_to(np.int64(1), len(columns[0]))
     shape = tuple(len(column.values) for column in columns)
@@ -440,10 +432,8 @@ class Source:
         ]
 
     def measured(self, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
-        """Return the columns that the metric is computed from.
-
-        Several metrics get all columns that at least one of them needs.
-        """
+        """Return the columns that the metric is computed from."""
+        # several metrics get all columns that at least one of them needs
         columns: dict[str, Column] = {}
         for one, suffix in models_of(inputs):
             columns |= self._of_model(one, metric, suffix)

@@ -68,10 +68,8 @@ def _list_names(given: object) -> Iterator[str]:
 
 
 def as_copies(data: object, given: object) -> Source:
-    """Return the data with a count of copies for each row, from one of their columns or another.
-
-    Raises InputError for counts that are missing, negative or fractional.
-    """
+    """Return the data with a count of copies for each row, from one of their columns or another."""
+    # raises InputError for counts that are missing, negative or fractional
     source = Source.of(data)
     if isinstance(given, str) and data is None:
         raise InputTypeError("count", "an array of whole numbers without data", given)

@@ -41,10 +41,8 @@ def check_names(inputs: Inputs) -> None:
 
 
 def exchange_names(table: Sample, name: Codes, names: tuple[Hashable, ...]) -> Sample:
-    """Return the rows of the sets that have all names, with names in place of clusters.
-
-    ``name`` is each row's index into ``names``.
-    """
+    """Return the rows of the sets that have all names, with names in place of clusters."""
+    # ``name`` is each row's index into ``names``
     if table.matched is None:
         raise TypeError("the table was read without matched sets")
     _check_groups(table, name, names)

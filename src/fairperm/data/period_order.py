@@ -42,10 +42,8 @@ _LONG_NUMBER = re.compile(r"\d\d")  # a year; one digit is that of a quarter
 
 
 def sort_periods(periods: Sequence[Hashable], orders: Sequence[Order | None]) -> list[Hashable]:
-    """Return periods in the declared order of each of their columns, or else sorted.
-
-    Raises InputError for text whose order is not that of time.
-    """
+    """Return periods in the declared order of each of their columns, or else sorted."""
+    # raises InputError for text whose order is not that of time
     ranks = [None if one is None else {value: i for i, value in enumerate(one)} for one in orders]
 
     def place(period: Hashable) -> tuple[Hashable, ...]:
@@ -102,11 +100,9 @@ def _by_numbers(period: Hashable) -> tuple[Any, ...]:
 
 
 def declared_orders(data: object, given: object) -> list[Order | None]:
-    """Return the order that the type of each column of periods declares, or None.
-
-    These are ordered categoricals of pandas, enumerations of Polars and DuckDB, and ordered
-    dictionaries of Arrow. No row is read.
-    """
+    """Return the order that the type of each column of periods declares, or None."""
+    # These are ordered categoricals of pandas, enumerations of Polars and DuckDB, and ordered
+    # dictionaries of Arrow. No row is read.
     if isinstance(data, Source):
         data = data.columns
     frame = None if data is None else lazy_frame(data)

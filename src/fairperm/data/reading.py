@@ -235,10 +235,8 @@ def check_not_lazy(inputs: Inputs) -> None:
 
 
 def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") -> None:
-    """Raise an error if a column that the metric needs is absent, or is given in two ways.
-
-    The ``suffix`` ends the names of a second model's arguments.
-    """
+    """Raise an error if a column that the metric needs is absent, or is given in two ways."""
+    # the ``suffix`` ends the names of a second model's arguments
     if "y_score" in metric.columns or ("y_pred" in metric.columns and inputs.y_pred is None):
         check_one_score(f"y_score{suffix}", inputs.y_score, in_data=inputs.names_columns)
     if not metric.kind.needs_labels:
@@ -297,10 +295,8 @@ def _check_predictions(inputs: Inputs, metric: AnyMetric, suffix: str) -> None:
 def _interpret(
     measured: Mapping[str, IndexedColumn], kind: Kind, pos_label: object
 ) -> dict[str, NDArray[Any]]:
-    """Return the rows' labels as booleans and their numbers as floats.
-
-    Metrics of any values, or of named classes, get the values unchanged.
-    """
+    """Return the rows' labels as booleans and their numbers as floats."""
+    # metrics of any values, or of named classes, get the values unchanged
     if kind in {Kind.CLASSES, Kind.CLASS_SCORES}:
         labels = {name: one for name, one in measured.items() if not kind.reads_numbers(name)}
         check_spelling(labels)
@@ -486,10 +482,8 @@ def values_as_array(column: Column) -> NDArray[Any]:
 
 
 def has_named_classes(labels: Mapping[str, IndexedColumn]) -> bool:
-    """Whether labels and predictions are names of classes, not 0/1, -1/1 or False/True.
-
-    Predictions made from scores are binary, and numbers with fractions are scores.
-    """
+    """Whether labels and predictions are names of classes, not 0/1, -1/1 or False/True."""
+    # predictions made from scores are binary, and numbers with fractions are scores
     values = {name: _distinct_values(*one) for name, one in labels.items()}
     if all(_is_conventional(distinct) for distinct in values.values()):
         return False
@@ -503,10 +497,8 @@ def has_named_classes(labels: Mapping[str, IndexedColumn]) -> bool:
 
 
 def check_spelling(labels: Mapping[str, IndexedColumn]) -> None:
-    """Raise InputError if a predicted label differs from a true one by case, spaces or type.
-
-    Labels that differ only in Unicode form look alike, in one column or in both.
-    """
+    """Raise InputError if a predicted label differs from a true one by case, spaces or type."""
+    # labels that differ only in Unicode form look alike, in one column or in both
     values = {name: _distinct_values(*one) for name, one in labels.items()}
     forms: dict[str, str] = {}
     for name, distinct in values.items():

@@ -210,10 +210,8 @@ class Sample:
     def choose_groups(
         self, groups: object, *, for_all: str = "audit()"
     ) -> tuple[Hashable, Hashable]:
-        """Return the two groups to compare: the requested ones, or the only two.
-
-        ``for_all`` is the function that compares all groups.
-        """
+        """Return the two groups to compare: the requested ones, or the only two."""
+        # ``for_all`` is the function that compares all groups
         if groups is None:
             return self._require_two(for_all)
         groups = _as_list(groups)
@@ -277,11 +275,9 @@ class Sample:
         return replace(rows, count=np.ones(len(rows.count), np.int64))
 
     def sum_units(self) -> Sample:
-        """Return the rows with weights multiplied into the contributions, clusters added up.
-
-        A cluster then is one unit, and the sum of its contributions makes every variance robust
-        to whatever its rows have in common; likewise for a weighted row.
-        """
+        """Return the rows with weights multiplied into the contributions, clusters added up."""
+        # A cluster then is one unit, and the sum of its contributions makes every variance robust
+        # to whatever its rows have in common; likewise for a weighted row
         if self.weight is not None:
             scaled = self.contributions * self.weight[:, None]
             columns = _as_columns(scaled)

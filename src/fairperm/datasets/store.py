@@ -38,11 +38,9 @@ class Original:
 
 
 def read_files(*originals: Original) -> dict[str, bytes]:
-    """Return the contents of the originals by file name.
-
-    The folder that FAIRPERM_DATA names comes first; its files are not checked. Then the cache, then
-    the source: both are checked.
-    """
+    """Return the contents of the originals by file name."""
+    # The folder that FAIRPERM_DATA names comes first; its files are not checked. Then the cache,
+    # then the source: both are checked.
     found = _read_folder([one.name for one in originals])
     return found or {one.name: _read_cache(one) or _download(one, originals) for one in originals}
 

@@ -51,10 +51,8 @@ def read_records(
     header: Sequence[str] = (),
     **dialect: Any,
 ) -> list[Record]:
-    """Return the rows of a text file by column name; without a header, line 1 is the header.
-
-    Blank lines and comments (|) are skipped. If a name is repeated, its first column counts.
-    """
+    """Return the rows of a text file by column name; without a header, line 1 is the header."""
+    # Blank lines and comments (|) are skipped. If a name is repeated, its first column counts.
     try:
         reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), **dialect)
         rows = [(reader.line_num, row) for row in reader if any(row) and row[0][:1] != "|"]

@@ -156,11 +156,9 @@ def _lost_influence(part: Metric, fine: Array, coarse: Array, count: Array) -> f
 
 
 def _lost_order(cells: Array, count: Array) -> float:
-    """Return the same for the AUC, at most.
-
-    A positive's component changes by at most half the share of negatives in its coarse bin, and a
-    negative's by at most half the share of positives.
-    """
+    """Return the same for the AUC, at most."""
+    # A positive's component changes by at most half the share of negatives in its coarse bin, and a
+    # negative's by at most half the share of positives
     label, place = cells[:, 0], cells[:, 1].astype(np.intp)
     positives: Array = np.bincount(place, count * label).astype(np.float64)
     negatives: Array = np.bincount(place, count * (1 - label)).astype(np.float64)

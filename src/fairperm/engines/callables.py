@@ -224,10 +224,8 @@ class CallableEngine:
         return self.metric.value([column.take(rows) for column in self.columns], weight, where)
 
     def _can_count(self, count: Integers) -> bool:
-        """Whether counts can stand for rows, and are drawn faster.
-
-        Some functions give weights another meaning, or ignore them, so their values are compared.
-        """
+        """Whether counts can stand for rows, and are drawn faster."""
+        # some functions give weights another meaning, or ignore them, so their values are compared
         if not self.metric.takes_weight or _KIND_COST * len(count) > count.sum():
             return False
         rows = np.arange(len(count))

@@ -94,11 +94,9 @@ def choose_engine(
     *,
     many: bool = False,
 ) -> Any:
-    """Return the counts engine if rows repeat, else a units engine; a function has its own.
-
-    It is a `PairEngine`, or a `GroupsEngine` of ``many`` groups, whose joint permutations need
-    other random labels. Errors of a user's function name one of the ``groups``.
-    """
+    """Return the counts engine if rows repeat, else a units engine; a function has its own."""
+    # It is a `PairEngine`, or a `GroupsEngine` of ``many`` groups, whose joint permutations need
+    # other random labels. Errors of a user's function name one of the ``groups``.
     part, every = cast("tuple[Any, Any]", (parts[0], parts))
     can_count = part.has_counts and (many or (rows.weight is None and rows.cluster is None))
     cells = _cells(rows, weights, variance, many=many) if can_count else None

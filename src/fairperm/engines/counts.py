@@ -98,10 +98,8 @@ class CellsEngine:
         return self._estimates(counts[None])
 
     def estimates(self, counts: Integers, rng: np.random.Generator | None = None) -> Estimates:
-        """Return the estimates of any tables of this sample's cells.
-
-        A bootstrap variance needs ``rng``, without which all variances are 0.
-        """
+        """Return the estimates of any tables of this sample's cells."""
+        # A bootstrap variance needs ``rng``, without which all variances are 0
         if len(self.order) == 2:  # a bootstrap variance resamples them in the engine's order
             return self._estimates(counts, rng).in_order(self.order)
         return self._estimates(counts[:, :, np.argsort(self.order)], rng)
@@ -173,10 +171,8 @@ def _totals(counts: Array, contributions: Array) -> Array:
 
 
 def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Array) -> Array:
-    """Return a part's variance without the bias of few rows; the base with the fewest decides.
-
-    One stratum keeps its variance.
-    """
+    """Return a part's variance without the bias of few rows; the base with the fewest decides."""
+    # one stratum keeps its variance
     if counts.shape[-3] == 1:
         return variance
     if is_of_totals(part):

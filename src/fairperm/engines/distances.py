@@ -282,11 +282,9 @@ class _UnitsEngine:
         del n_resamples
 
     def _scales(self, deviations: Deviations, words: Words, weights: Array) -> Array:
-        """Return the standard errors of gaps by lane and section, to the power of the distance.
-
-        They are relative to those of groups in which all units are represented equally.
-        ``weights`` are those of the groups by section and lane.
-        """
+        """Return the standard errors of gaps by lane and section, to the power of the distance."""
+        # They are relative to those of groups in which all units are represented equally.
+        # ``weights`` are those of the groups by section and lane.
         scatter = self._sum_units(words, deviations.scatter)
         both = scatter.sum(axis=0)
         even = both / weights.sum(axis=0) ** 2 * (self.layout.block_sizes / self.weights)[:, None]
@@ -302,10 +300,8 @@ class _UnitsEngine:
         return weigh_units(words, each, self.section, len(self.weights))
 
     def _of_words(self, words: Words, weights: Array | None = None) -> Array:
-        """Return the distances by lane and section.
-
-        ``weights`` are those of the groups by section and lane, if known.
-        """
+        """Return the distances by lane and section."""
+        # ``weights`` are those of the groups by section and lane, if known
         from fairperm.engines.kernels.distances import walk_gaps, weigh_cells
         from fairperm.engines.kernels.kernel import LANES
 

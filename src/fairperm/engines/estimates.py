@@ -78,11 +78,9 @@ class Estimates:
             return np.where(between, apart**2 / (1 - among / total), variance)
 
     def widen(self, factor: Array, extra: Array, weights: Array | None) -> Estimates:
-        """Return variances ``factor`` times as large, and ``extra`` larger over all strata.
-
-        Both are given by part and group. Half of the variance between strata is taken for that of
-        each group. With more than two groups it depends on the pair, and is not widened.
-        """
+        """Return variances ``factor`` times as large, and ``extra`` larger over all strata."""
+        # Both are given by part and group. Half of the variance between strata is taken for that of
+        # each group. With more than two groups it depends on the pair, and is not widened.
         share, variance = self._shares(weights), self.variance
         spread = np.nansum(share**2, axis=-1)[..., None, None]
         if variance.shape[-1] == 2:
@@ -155,10 +153,8 @@ class Estimates:
         return np.where((share > 0).any(axis=-2), value, np.nan), variance
 
     def side_values(self, weights: Array | None) -> Array:
-        """Return by part, draw, side and group the values of the strata that make this side.
-
-        Strata of negative weight are the second side of a contrast; others have one side.
-        """
+        """Return by part, draw, side and group the values of the strata that make this side."""
+        # strata of negative weight are the second side of a contrast; others have one side
         share = self._shares(weights)[..., None]
         with np.errstate(invalid="ignore"):
             sides = [
@@ -168,10 +164,8 @@ class Estimates:
         return np.stack(sides, axis=-2)
 
     def _shares(self, weights: Array | None) -> Array:
-        """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′).
-
-        That is 1/(1/m + 1/m′), which extends to more groups. Shares above 0 add up to 1.
-        """
+        """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′)."""
+        # That is 1/(1/m + 1/m′), which extends to more groups. Shares above 0 add up to 1.
         with np.errstate(divide="ignore", invalid="ignore"):
             if weights is None:
                 weight = 1 / over_groups(1 / self.size)
@@ -203,10 +197,8 @@ class Gaps:
         return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
 
     def ratios(self, scale: Array) -> Array:
-        """Return the gap of each draw and part over its standard error, without its skewness.
-
-        Over a standard error of zero, no gap gives 0 and a gap ±∞. NaN where a gap is undefined.
-        """
+        """Return the gap of each draw and part over its standard error, without its skewness."""
+        # Over a standard error of zero, no gap gives 0 and a gap ±∞. NaN where a gap is undefined.
         gap, error = self.difference, self.standard_error
         with np.errstate(divide="ignore", invalid="ignore"):
             nothing = (error == 0) & (np.abs(gap) <= ZERO_GAP * scale)
@@ -258,11 +250,9 @@ def over_groups(values: Array) -> Array:
 
 
 def score_variance(part: Metric, numerator: Array, denominator: Array) -> Array:
-    """Return the variance of each group's value where all groups (the last axis) share one rate.
-
-    Of several strata (the axis before) each has the variance of its permutations, as Mantel and
-    Haenszel's test: N/(N − 1) times as large, which matters where strata are small.
-    """
+    """Return the variance of each group's value where all groups (the last axis) share one rate."""
+    # of several strata (the axis before) each has the variance of its permutations, as Mantel and
+    # Haenszel's test: N/(N − 1) times as large, which matters where strata are small
     both = over_groups(denominator)
     p = over_groups(numerator) / both
     variance: Array = (part.slope(p) ** 2 * p * (1 - p))[..., None] / denominator
@@ -289,10 +279,8 @@ def unbiased(variance: Array, total: Array, squares: Array, cubes: Array) -> Arr
 
 
 def largest_ties(values: Array) -> Array:
-    """Return the share of the most common value among the defined ones along the last axis.
-
-    It is 0 if they are too few to show it.
-    """
+    """Return the share of the most common value among the defined ones along the last axis."""
+    # it is 0 if they are too few to show it
     rows = values.reshape(-1, values.shape[-1])
     found = np.zeros(len(rows))
     for place, row in enumerate(rows):

@@ -256,10 +256,8 @@ def _split_columns(
 
 
 def _order_groups(group: Codes, kind: Places, n_groups: int) -> tuple[NDArray[np.uint8], Places]:
-    """Return each row's group, ordered by sizes and rows, and the places of the user's groups.
-
-    ``kind`` numbers the distinct rows in order.
-    """
+    """Return each row's group, ordered by sizes and rows, and the places of the user's groups."""
+    # ``kind`` numbers the distinct rows in order
     # big-endian: their bytes sort like the numbers
     kinds = kind[np.argsort(group, kind="stable")].astype(">i8")
     ends = np.cumsum(np.bincount(group, minlength=n_groups)).tolist()

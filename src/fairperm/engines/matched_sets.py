@@ -190,10 +190,8 @@ class MatchedSets:
         return Gaps(gap[:, None], error[:, None], skewness(self.sign * cubes, error)[:, None])
 
     def _totals(self, mine: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
-        """Return the totals of both groups, and the derivatives of their values.
-
-        Then the size of the terms that the squared influences are differences of.
-        """
+        """Return the totals of both groups, and the derivatives of their values."""
+        # then the size of the terms that the squared influences are differences of
         first = mine @ (self.high - self.low) + self.count @ self.low
         second = self.count @ (self.high + self.low) - first
         of_first, of_second = self.part.gradient(first), self.part.gradient(second)
@@ -233,10 +231,8 @@ class MatchedSets:
         return of_high, of_low
 
     def _unbiased(self) -> float:
-        """Return the factor of a variance of n sets that makes it unbiased for means.
-
-        The variance of leave-one-out influences is.
-        """
+        """Return the factor of a variance of n sets that makes it unbiased for means."""
+        # the variance of leave-one-out influences is
         return 1.0 if self.leaves_one_out else self.n_sets / (self.n_sets - 1)
 
 
@@ -388,10 +384,8 @@ class ManyMatchedSets:
         )
 
     def _influences(self, arranged: Array, count: Array | None) -> tuple[Array, Array]:
-        """Return the values by draw and group, and the influences by draw, set and group.
-
-        With a ``count`` by draw and arrangement, all draws have the same arrangements.
-        """
+        """Return the values by draw and group, and the influences by draw, set and group."""
+        # with a ``count`` by draw and arrangement, all draws have the same arrangements
         totals = arranged.sum(axis=1)
         if count is not None:
             totals = np.einsum("bm,mkc->bkc", count, arranged[0])

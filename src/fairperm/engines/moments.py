@@ -105,10 +105,8 @@ class Moments:
         return int((self.moving < 2 * self.width).sum())
 
     def estimates(self, totals: Array, sizes: Array, variance: Variance | None) -> Estimates:
-        """Return value, variance and size of every part, from totals on the last axis.
-
-        A single part has a third cumulant, too, if its variance is "hall".
-        """
+        """Return value, variance and size of every part, from totals on the last axis."""
+        # A single part has a third cumulant, too, if its variance is "hall"
         width, whole = self.width, self.whole(totals, sizes)
         results = []
         product, triple = 2 * width, self._first_triple
@@ -166,10 +164,8 @@ class Moments:
 def _find_shifts(
     parts: tuple[Metric, ...], contributions: Array, order: Places
 ) -> tuple[Places, Array]:
-    """Return by contribution what units weigh in it, if that varies, and the median per weight.
-
-    Labels and predictions are not shifted: they are small numbers.
-    """
+    """Return by contribution what units weigh in it, if that varies, and the median per weight."""
+    # labels and predictions are not shifted: they are small numbers
     width = contributions.shape[1]
     base, shift = np.arange(width), np.zeros(width)
     for part, place in by_part(parts):
@@ -278,10 +274,8 @@ def _unbiased(
     centre: Array,
     cubes: Array,
 ) -> Array:
-    """Return a part's variance without the bias of few units; the base with the fewest decides.
-
-    ``whole`` are the totals of the contributions, ``products`` those of centred contributions.
-    """
+    """Return a part's variance without the bias of few units; the base with the fewest decides."""
+    # ``whole`` are the totals of the contributions, ``products`` those of centred contributions
     every = []
     for i, base in enumerate(_used_bases(part)):
         shift = base @ centre
@@ -293,10 +287,8 @@ def _unbiased(
 
 
 def _power_terms(form: Array, products: Array, power: int) -> Array:
-    """Return the terms of a linear form's sum of squares or cubes.
-
-    ``products`` are of as many of the numbers that it is made of.
-    """
+    """Return the terms of a linear form's sum of squares or cubes."""
+    # ``products`` are of as many of the numbers that it is made of
     multisets = combinations_with_replacement(range(form.shape[-1]), power)
     return np.stack(
         [
@@ -309,11 +301,9 @@ def _power_terms(form: Array, products: Array, power: int) -> Array:
 
 
 def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -> Array:
-    """Return the sum of the units' squared influences, from products of centred contributions.
-
-    An influence is gradient·(c + centre), c being centred; over a group the influences add up to
-    zero. So the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
-    """
+    """Return the sum of the units' squared influences, from products of centred contributions."""
+    # An influence is gradient·(c + centre), c being centred; over a group the influences add up to
+    # zero. So the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
     terms = _power_terms(gradient, products, 2)
     shift = n * (gradient @ centre) ** 2
     variance = terms.sum(axis=0) - shift
@@ -323,11 +313,9 @@ def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -
 def _third_cumulant(
     gradient: Array, triples: Array, products: Array, n: Array, centre: Array
 ) -> Array:
-    """Return the sum of the units' cubed influences, from products of centred contributions.
-
-    Influences gradient·c + s, s being gradient·centre, add up to zero over a group. So the sum of
-    their cubes is Σ (gradient·c)³ + 3s·Σ (gradient·c)² − 2n·s³.
-    """
+    """Return the sum of the units' cubed influences, from products of centred contributions."""
+    # Influences gradient·c + s, s being gradient·centre, add up to zero over a group. So the sum of
+    # their cubes is Σ (gradient·c)³ + 3s·Σ (gradient·c)² − 2n·s³.
     shift = gradient @ centre
     squares = _power_terms(gradient, products, 2).sum(axis=0)
     cubes = _power_terms(gradient, triples, 3).sum(axis=0)

@@ -133,10 +133,8 @@ def _arrange_many(
 def _arrange_two(
     counts: Integers, weights: Array | None
 ) -> tuple[Integers, Array | None, tuple[int, ...]]:
-    """Return the same for two groups, whose strata depend on which group comes first.
-
-    The smaller group comes first: drawing its rows is the cheaper half of every permutation.
-    """
+    """Return the same for two groups, whose strata depend on which group comes first."""
+    # the smaller group comes first: drawing its rows is the cheaper half of every permutation
     views = []
     for groups in ((0, 1), (1, 0)):
         view = counts[:, groups]

@@ -279,10 +279,9 @@ class SortedRowsEngine(UnitsEngine):
 def sort_rows(
     rows: Sample, *, label_first: bool = False
 ) -> tuple[Sample, Integers, Sample, list[Array]]:
-    """Return the rows by score inside strata, their units, a row of each unit, and its keys.
-
-    Integers are ordered by their rows, not by their names. Rows of two scores have the label first.
-    """
+    """Return the rows by score inside strata, their units, a row of each unit, and its keys."""
+    # Units are ordered by their rows, not by their names. Rows of two scores have the label
+    # first.
     rows = rows.expand()
     columns = rows.contributions.T[:: 1 if label_first else -1]
     rows = rows.take(order_by([rows.stratum, *columns, rows.weight_of_each(), rows.group]))

@@ -82,10 +82,8 @@ class Layout:
 
 
 def order_ties(order: Places, group: Codes, columns: Sequence[NDArray[Any]]) -> Places:
-    """Return an order by these columns in which equal rows of the first group come first.
-
-    Sums of fractions are then rounded the same way, whatever the order of the user's rows.
-    """
+    """Return an order by these columns in which equal rows of the first group come first."""
+    # sums of fractions are then rounded the same way, whatever the order of the user's rows
     varying = [column for column in columns if (column != column[:1]).any()] or columns[:1]
     ordered = [column[order] for column in varying]
     starts = run_starts(*ordered)
@@ -121,10 +119,8 @@ def _sizes(in_first: Booleans, stratum: Codes, n_strata: int) -> Places:
 
 
 def _should_swap(group: Codes, values: Callable[[], Array]) -> bool:
-    """Whether the user's second group is smaller or, if of equal size, has smaller values.
-
-    Names do not matter: swapping the groups changes no draw.
-    """
+    """Whether the user's second group is smaller or, if of equal size, has smaller values."""
+    # names do not matter: swapping the groups changes no draw
     n_second = int(group.sum())
     if 2 * n_second != len(group):
         return 2 * n_second < len(group)
@@ -159,10 +155,8 @@ class UnitsEngine(SharedLabels):
 
     @property
     def label_key(self) -> bytes | None:
-        """Return the sizes of the blocks, and how many units of each are drawn.
-
-        None with a bootstrap variance, which continues the same random stream.
-        """
+        """Return the sizes of the blocks, and how many units of each are drawn."""
+        # none with a bootstrap variance, which continues the same random stream
         if self.variance == Variance.BOOTSTRAP:
             return None
         return np.stack([self.layout.block_sizes, self.layout.wanted]).tobytes()
@@ -204,11 +198,9 @@ class UnitsEngine(SharedLabels):
 def order_units(
     rows: Sample, weight: Array, cluster: Codes
 ) -> tuple[Integers, Places, list[Array]]:
-    """Return each row's unit, each unit's first row, and the keys that order the units.
-
-    Units are ordered by stratum, block, the ranks of their rows, and group: names of units and the
-    user's order of rows change nothing.
-    """
+    """Return each row's unit, each unit's first row, and the keys that order the units."""
+    # units are ordered by stratum, block, the ranks of their rows, and group: names of units and
+    # the user's order of rows change nothing
     starts = run_starts(rows.stratum, *rows.contributions.T, weight)
     rank = run_numbers(starts, len(weight)) + 1.0
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)

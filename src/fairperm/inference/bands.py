@@ -129,10 +129,8 @@ def bands(
 
 
 def join_bands(every: Sequence[Bands], alpha: float) -> list[tuple[Array, tuple[Array, Array]]]:
-    """Return p-values and bands by max-T over several sets of statistics of the same draws.
-
-    Statistics that are only tested singly in their own set have none.
-    """
+    """Return p-values and bands by max-T over several sets of statistics of the same draws."""
+    # statistics that are only tested singly in their own set have none
     return _join(
         [one.joint for one in every],
         [one.tails for one in every],

@@ -88,11 +88,9 @@ def _scaling_rank(n: int) -> int:
 
 
 def two_tailed_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
-    """Return p-values by step-down max-T: of both tails, twice the smaller.
-
-    The statistics of the hypotheses, and of every draw for all of them, have the tails as their
-    first axis: both S and −S, or |S| alone. Two tails are each scaled by a quantile of their own.
-    """
+    """Return p-values by step-down max-T: of both tails, twice the smaller."""
+    # The statistics of the hypotheses, and of every draw for all of them, have the tails as their
+    # first axis: both S and −S, or |S| alone. Two tails are each scaled by a quantile of their own.
     pvalues = []
     for mine, drawn in zip(observed, permuted, strict=True):
         scale = np.ones_like(mine)

@@ -50,11 +50,9 @@ class Null:
         return float(np.exp(self.log_probability[chosen]).sum())
 
     def quantile(self, values: Array, level: float) -> float:
-        """Return the value that a further draw stays at or below with probability ``level``.
-
-        Undefined draws count as infinite, and among B random draws the (B+1)-th is not yet
-        known, so the quantile errs to the far side.
-        """
+        """Return the value that a further draw stays at or below with probability ``level``."""
+        # undefined draws count as infinite, and among B random draws the (B+1)-th is not yet known,
+        # so the quantile errs to the far side
         values = np.where(np.isnan(values), np.inf, values)
         if self.log_probability is None:
             rank = math.ceil(level * (len(values) + 1) - _ROUNDING)
@@ -116,11 +114,9 @@ def drop_rounding(gap: Array, size: Array | float) -> Array:
 
 
 def find_extreme(statistic: Array, observed: float, alternative: str, tolerance: float) -> Booleans:
-    """Return which draws are at least as extreme as the observed statistic.
-
-    "symmetric" compares sizes, "greater" and "less" compare on one side. Undefined draws count as
-    extreme: a p-value may only err upwards.
-    """
+    """Return which draws are at least as extreme as the observed statistic."""
+    # "symmetric" compares sizes, "greater" and "less" compare on one side. Undefined draws count as
+    # extreme: a p-value may only err upwards.
     if alternative == "symmetric":
         statistic, observed = np.abs(statistic), abs(observed)
     elif alternative == "less":
@@ -171,10 +167,8 @@ def list_tails(
 
 
 def snap_pvalue(p: float) -> float:
-    """Return the decimal number of six digits that a p-value is but for rounding, or itself.
-
-    A sum of probabilities that is 0.05 may be rounded to 0.05000000000000001, which is above 0.05.
-    """
+    """Return the decimal number of six digits that a p-value is but for rounding, or itself."""
+    # A sum of probabilities that is 0.05 may be rounded to 0.05000000000000001, which is above 0.05
     decimal = float(f"{p:.6g}")
     return decimal if abs(p - decimal) <= TIE * p else p
 
@@ -191,11 +185,9 @@ def _count(null: Null, is_extreme: Booleans, confidence_level: float) -> PValue:
 
 
 def normal_limit() -> Null:
-    """Return the normal limit of a studentized gap under the null, as a distribution of points.
-
-    Each point stands for the values from itself outwards to the next, so its quantiles never lie
-    beyond those of the normal distribution: callers that need at least these take the larger.
-    """
+    """Return the normal limit of a studentized gap under the null, as a distribution of points."""
+    # each point stands for the values from itself outwards to the next, so its quantiles never lie
+    # beyond those of the normal distribution: callers that need at least these take the larger
     statistic, log_probability = _normal_points()
     return Null(statistic.copy(), log_probability)
 
@@ -263,11 +255,9 @@ def agree(
     estimate: float,
     equal: float = 0.0,
 ) -> tuple[float, float]:
-    """Return the interval without the value of equal groups exactly if the test rejects it.
-
-    That value, ``equal``, is 0 for a difference and 1 for a ratio. There the interval's own test
-    makes way for the reported one; all other values are judged as before.
-    """
+    """Return the interval without the value of equal groups exactly if the test rejects it."""
+    # That value, ``equal``, is 0 for a difference and 1 for a ratio. There the interval's own test
+    # makes way for the reported one; all other values are judged as before.
     low, high = interval
     if p > (1 - confidence_level) * (1 + TIE):
         return min(low, equal), max(high, equal)

@@ -171,11 +171,9 @@ def _probabilities(
     order: tuple[int, int],
     rate_places: Array,
 ) -> Array | None:
-    """Return for each line the largest probability of tables so far above (1) or below (−1) it.
-
-    It is the largest over the plausible rates, over 1 − SHARE. The first in ``order`` is the sample
-    with fewer plausible counts. None if that has too many.
-    """
+    """Return for each line the largest probability of tables so far above (1) or below (−1) it."""
+    # It is the largest over the plausible rates, over 1 − SHARE. The first in ``order`` is the
+    # sample with fewer plausible counts. None if that has too many.
     sizes = binomials.sizes
     ends = _plausible_ends(binomials, lines, alpha)
     rates = [one.ravel() for one in lines.rates(_between(ends, rate_places))[:2]]
@@ -254,11 +252,9 @@ class _Contours:
 def _limits(
     counts: PlausibleCounts, few: Array, many: Array, tolerance: Array, *, has_many: bool
 ) -> Integers:
-    """Return where the tables of a region begin, for each line and count of the first sample.
-
-    They have so many successes or more in the second; if not ``has_many``, so many or less. Outside
-    of 0 to 1 a contour turns back.
-    """
+    """Return where the tables of a region begin, for each line and count of the first sample."""
+    # They have so many successes or more in the second; if not ``has_many``, so many or less.
+    # Outside of 0 to 1 a contour turns back.
     n, shares = counts.sizes[1], counts.first / counts.sizes[0]
     if has_many:
         few = np.minimum.accumulate(few[:, ::-1], axis=1)[:, ::-1]

@@ -169,10 +169,8 @@ class AtLeastNormal:
 def at_least_normal(
     critical: tuple[float, float], ordering: str, level: float
 ) -> tuple[float, float]:
-    """Return critical values that are at least the normal ones.
-
-    Permutations of rates may hardly vary, and then do not show how far chance goes.
-    """
+    """Return critical values that are at least the normal ones."""
+    # permutations of rates may hardly vary, and then do not show how far chance goes
     lower, upper = on_sides(max(0.0, normal_quantile(level, ordering)), ordering)
     return min(critical[0], lower), max(critical[1], upper)
 

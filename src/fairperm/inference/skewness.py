@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 
 def skewness(third: Array, error: Array) -> Array:
-    """Return third cumulants over standard errors cubed; 0 over an error of zero or unknown.
-
-    Cumulants of independent parts add up, those of the second group with the opposite sign.
-    """
+    """Return third cumulants over standard errors cubed; 0 over an error of zero or unknown."""
+    # cumulants of independent parts add up, those of the second group with the opposite sign
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = third / error / error / error  # the cube of a small error might be zero
     return np.where((error > 0) & np.isfinite(found), found, 0.0)
@@ -37,11 +35,9 @@ def remove_skewness(statistic: Array, k: Array) -> Array:
 
 
 def restore_skewness(transformed: Array, k: Array) -> Array:
-    """Return the studentized statistics whose H, with this skewness, are these.
-
-    S = 3/k·(∛(1 + x) − 1) with x = k·(H − k/6). A difference of cubes over that of their roots, it
-    needs no division by k, which may be 0.
-    """
+    """Return the studentized statistics whose H, with this skewness, are these."""
+    # S = 3/k·(∛(1 + x) − 1) with x = k·(H − k/6). A difference of cubes over that of their roots,
+    # it needs no division by k, which may be 0.
     moved = transformed - k / 6
     with np.errstate(invalid="ignore", over="ignore"):
         root = np.cbrt(1 + k * moved)

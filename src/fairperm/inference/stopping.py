@@ -41,10 +41,8 @@ class StoppingRule:
     least: int
 
     def count(self, statistic: Array) -> int | None:
-        """Return how many of these draws count; None if drawing must go on.
-
-        A two-sided test counts each tail by itself, and goes on until both have enough.
-        """
+        """Return how many of these draws count; None if drawing must go on."""
+        # A two-sided test counts each tail by itself, and goes on until both have enough
         if len(statistic) < self.least:
             return None
         tails = list_tails(statistic, self.observed, self.alternative, self.tolerance)

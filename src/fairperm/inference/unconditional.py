@@ -156,11 +156,9 @@ class TwoBinomials:
         return Null(z.ravel(), (first[:, None] + second).ravel())
 
     def _in_order(self, alternative: str) -> tuple[TwoBinomials, str, int]:
-        """Return the samples with the smaller first and no more successes than failures.
-
-        With them, the alternative and the sign of z: groups and outcomes may be exchanged without
-        changing a digit.
-        """
+        """Return the samples with the smaller first and no more successes than failures."""
+        # with them, the alternative and the sign of z: groups and outcomes may be exchanged without
+        # changing a digit
         first, second = sorted((self.first, self.second))
         successes = min(self.successes, self.n - self.successes)
         is_turned = (self.first > self.second) != (2 * self.successes > self.n)
@@ -239,11 +237,9 @@ def _rises(n: int, logs: Array) -> Array:
 
 
 def _normal_pvalue(binomials: TwoBinomials, z: float, alternative: str) -> float:
-    """Return the p-value of large samples: that of a normal deviate.
-
-    It is half a step of the gap nearer to zero, for continuity, and corrected for the skewness of z
-    in samples of unequal size, by Cornish and Fisher's expansion to the second order.
-    """
+    """Return the p-value of large samples: that of a normal deviate."""
+    # it is half a step of the gap nearer to zero, for continuity, and corrected for the skewness of
+    # z in samples of unequal size, by Cornish and Fisher's expansion to the second order
     m, n, rate = binomials.first, binomials.second, binomials.successes / binomials.n
     variance = rate * (1 - rate)
     half_a_step = 1 / (2 * n * math.sqrt(variance * (1 / m + 1 / n)))
@@ -338,10 +334,8 @@ class PlausibleCounts:
         log_p: float,
         most: int | None = None,
     ) -> Self | None:
-        """Return the counts that matter to a p-value; None if both samples have too many.
-
-        They are those of rates in the intervals. Up to ``most`` of each sample are summed.
-        """
+        """Return the counts that matter to a p-value; None if both samples have too many."""
+        # They are those of rates in the intervals. Up to ``most`` of each sample are summed.
         pairs = zip(sizes, intervals, strict=True)
         ranges = [plausible_counts(n, *interval, log_p) for n, interval in pairs]
         most = _MAX_COUNTS if most is None else most
@@ -395,10 +389,8 @@ class PlausibleCounts:
         return np.concatenate([part.probability(region) for part in parts])
 
     def tails(self, logs: Array, logs_of_second: Array | None = None) -> _Tails:
-        """Return what gives the probability of any region at these rates.
-
-        They are those of both samples, unless the second has its own.
-        """
+        """Return what gives the probability of any region at these rates."""
+        # they are those of both samples, unless the second has its own
         n = len(self.first)
         if logs_of_second is None:
             chances = np.exp(_with_ones(logs) @ self.terms)
@@ -463,10 +455,8 @@ class _NormalTails:
     rates: Array
 
     def probability(self, region: Region) -> Array:
-        """Return the region's probability at each rate, by tails corrected for skewness.
-
-        At rates near 0 or 1, where few counts are plausible, the tails are exact.
-        """
+        """Return the region's probability at each rate, by tails corrected for skewness."""
+        # at rates near 0 or 1, where few counts are plausible, the tails are exact
         from scipy.special import betainc, ndtr
 
         n, rates, tails = self.n, self.rates, np.zeros(self.first.shape)
@@ -509,11 +499,9 @@ def _outwards(z: float, alternative: str) -> float:
 
 
 def _log_least(outwards: float) -> float:
-    """Return about the logarithm of the smallest p-value that a statistic can have.
-
-    Far out, the exact p-value can be smaller than the normal one: for all against none of two
-    equal groups its logarithm is 1.39 times as large.
-    """
+    """Return about the logarithm of the smallest p-value that a statistic can have."""
+    # far out, the exact p-value can be smaller than the normal one: for all against none of two
+    # equal groups its logarithm is 1.39 times as large
     if outwards <= 0:
         return math.log(0.5)
     return max(1.5 * (-(outwards**2) / 2 - math.log(2 * max(outwards, 1.0))), -600.0)
@@ -534,11 +522,9 @@ def rate_interval(successes: int, n: int, miss: float) -> Interval:
 
 
 def _least_rate(share: float, most: float) -> float:
-    """Return the least rate from which a share diverges by so much at most.
-
-    The divergence is a convex function of the log-odds: from outside, Newton's method never passes
-    the rate.
-    """
+    """Return the least rate from which a share diverges by so much at most."""
+    # the divergence is a convex function of the log-odds: from outside, Newton's method never
+    # passes the rate
     if share == 0:
         return _LEAST
     of_failures = (1 - share) * math.log1p(-share) if share < 1 else 0.0
@@ -574,10 +560,8 @@ def plausible_counts(n: int, low: float, high: float, log_p: float) -> range:
 
 @lru_cache(256)
 def log_ways(n: int, first: int, last: int) -> Array:
-    """Return the logarithms of the numbers of ways to choose first, …, last out of n.
-
-    From the ratios of neighbours, which keep their digits.
-    """
+    """Return the logarithms of the numbers of ways to choose first, …, last out of n."""
+    # from the ratios of neighbours, which keep their digits
     k = np.arange(first, last, dtype=float)
     ways = np.empty(last - first + 1)
     ways[0] = math.lgamma(n + 1) - math.lgamma(first + 1) - math.lgamma(n - first + 1)
@@ -592,10 +576,8 @@ def log_outcomes(rates: Array) -> Array:
 
 
 def log_binomials(n: int, counts: Integers, logs: Array) -> Array:
-    """Return the log-probabilities of counts of n trials, a row for each rate.
-
-    The counts are the same for all rates, or a row for each.
-    """
+    """Return the log-probabilities of counts of n trials, a row for each rate."""
+    # the counts are the same for all rates, or a row for each
     least, most = int(counts.min()), int(counts.max())
     ways = log_ways(n, least, most)[counts - least]
     return np.asarray(ways + logs[0][:, None] * counts + logs[1][:, None] * (n - counts))

@@ -147,10 +147,8 @@ class Change(Metric):
         return swapped
 
     def bases(self) -> dict[str, Array]:
-        """Return by which coefficients contributions add up to numbers of rows.
-
-        Only a denominator has other rows in the other model.
-        """
+        """Return by which coefficients contributions add up to numbers of rows."""
+        # only a denominator has other rows in the other model
         if self.places is None:
             return self.single.bases()
         sides = {"": self.places[0]}

@@ -212,11 +212,9 @@ class _Mean(Metric):
         return np.hstack([one.matrix(columns) for one in self.of_classes])
 
     def bases(self) -> dict[str, Array]:
-        """Return by which coefficients contributions add up to numbers of rows of each class.
-
-        A row of one class that is predicted as another may count in the metrics of both: then the
-        value rests on all rows.
-        """
+        """Return by which coefficients contributions add up to numbers of rows of each class."""
+        # A row of one class that is predicted as another may count in the metrics of both: then the
+        # value rests on all rows
         if self.of_classes[0].given not in {"label", "prediction"}:
             return {"rows": np.zeros(len(self.contributions))}
         found, start = {}, 0
@@ -288,10 +286,8 @@ def name_of_class(word: str, label: Hashable) -> str:
 
 
 def are_of_class(column: NDArray[Any], label: Hashable) -> Booleans:
-    """Return which rows have the label, or else the label of this name.
-
-    They are compared one by one: NumPy would take a tuple for an array.
-    """
+    """Return which rows have the label, or else the label of this name."""
+    # they are compared one by one: NumPy would take a tuple for an array
     values = column.tolist()
     is_of = {one: one == label for one in set(values)}
     if not any(is_of.values()):

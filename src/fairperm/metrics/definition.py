@@ -354,10 +354,8 @@ class AnyMetric:
         return Variance.DELTA if all(part.smooth for part in self.parts) else None
 
     def fitting_variances(self, *, plain_rows: bool) -> tuple[Variance | None, ...]:
-        """Return the variances that fit, the best one first.
-
-        Binomial variances and skewness need ``plain_rows``, without weights and clusters.
-        """
+        """Return the variances that fit, the best one first."""
+        # binomial variances and skewness need ``plain_rows``, without weights and clusters
         closed = self.closed_variance
         if closed is None:
             return Variance.FAST_BOOTSTRAP, Variance.BOOTSTRAP, None
@@ -379,11 +377,9 @@ class AnyMetric:
         """Raise InputError if the bias of the gap can be as large as its standard error."""
 
     def change(self, *, old: int = -1) -> AnyMetric:
-        """Return the change from the old model to the new one; with ``old`` 1, their sum.
-
-        The sum decides whether a gap fell or rose: for an old gap g and a new gap h, h² − g² is the
-        change h − g times the sum h + g.
-        """
+        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
+        # the sum decides whether a gap fell or rose: for an old gap g and a new gap h, h² − g² is
+        # the change h − g times the sum h + g
         del old
         auc = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."
         rule = "one whose change has a standard error"
@@ -485,10 +481,8 @@ class Metric(SingleMetric):
 
     @property
     def shows_skewness(self) -> bool:
-        """Whether third moments of its contributions show the skewness of its gap.
-
-        Rates have exact tests. Of many contributions there are too many products of three.
-        """
+        """Whether third moments of its contributions show the skewness of its gap."""
+        # Rates have exact tests. Of many contributions there are too many products of three.
         are_few = len(self.contributions) <= _MAX_CONTRIBUTIONS_TO_CUBES
         return self.smooth and not self.has_denominator and are_few
 
@@ -548,11 +542,9 @@ class Metric(SingleMetric):
         return np.asarray(self._of(totals))
 
     def gradient(self, totals: Array) -> Array:
-        """Return the derivative of the value by each total.
-
-        Along a row's contributions it is the row's influence on the value. As the value does not
-        change with the sample's size, influences add up to zero.
-        """
+        """Return the derivative of the value by each total."""
+        # Along a row's contributions it is the row's influence on the value. As the value does not
+        # change with the sample's size, influences add up to zero.
         if not self.smooth:
             steps = _REAL_STEP * np.eye(totals.shape[-1])
             ends = [self.estimate(totals[..., None, :] + sign * steps) for sign in (1, -1)]
@@ -617,11 +609,9 @@ class Metric(SingleMetric):
         return Change.between_models(self, old)
 
     def bases(self) -> dict[str, Array]:
-        """Return by which coefficients contributions add up to numbers of rows, by their names.
-
-        The value rests on these rows: those of a rate's denominator, positives and negatives
-        apart for a metric given the label, and else all rows, as for a metric of the user.
-        """
+        """Return by which coefficients contributions add up to numbers of rows, by their names."""
+        # the value rests on these rows: those of a rate's denominator, positives and negatives
+        # apart for a metric given the label, and else all rows, as for a metric of the user
         names = tuple(self.contributions)
         if self.has_denominator:
             return {self.among: np.array([0.0, 1.0])}
@@ -635,10 +625,8 @@ class Metric(SingleMetric):
         }
 
     def base_of_contributions(self) -> Places:
-        """Return the place of each contribution's base among the bases.
-
-        The value is unchanged by a common factor of the contributions that belong to one base.
-        """
+        """Return the place of each contribution's base among the bases."""
+        # the value is unchanged by a common factor of the contributions that belong to one base
         if tuple(self.contributions) == CELLS and self.given == "label":
             return np.array([0, 0, 1, 1])
         return np.zeros(len(self.contributions), np.intp)

@@ -114,11 +114,9 @@ class OneVersusRest(RankMetric):
         return dict(zip(map(_name_rows, self.classes), rows, strict=True))
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return value and variance of counts (last axis) of cells (classes, scores).
-
-        The squared influences of a class of m rows have a factor m/(m − 1): with two classes this
-        is DeLong's variance.
-        """
+        """Return value and variance of counts (last axis) of cells (classes, scores)."""
+        # the squared influences of a class of m rows have a factor m/(m − 1): with two classes this
+        # is DeLong's variance
         value, *_, influences = self._influences(counts, cells)
         is_of = cells[:, : len(self.classes)]
         squares, n = (counts * influences**2) @ is_of, counts @ is_of

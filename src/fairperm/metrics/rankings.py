@@ -114,10 +114,8 @@ class ListSums:
         return value, (above - value * below) / base
 
     def skew(self) -> tuple[Array, Array]:
-        """Return the log of observed over expected sums, NaN for a sum of zero, and influences.
-
-        Expected is what the group has if values in a list do not depend on the group.
-        """
+        """Return the log of observed over expected sums, NaN for a sum of zero, and influences."""
+        # expected is what the group has if values in a list do not depend on the group
         found, expected = self.sums[0], self.totals[0] * self.n / self.sizes
         mean, due = found.mean(axis=0), expected.mean(axis=0)
         mean = np.where(mean > _ROUNDING * self.totals[0].mean(axis=0), mean, np.nan)
@@ -249,10 +247,8 @@ def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> 
 
 
 def equate_values(values: Array) -> Array:
-    """Return the values of queries, with those equal that only rounding errors tell apart.
-
-    Engines add in their own order, and a third may be a sum of thirds.
-    """
+    """Return the values of queries, with those equal that only rounding errors tell apart."""
+    # engines add in their own order, and a third may be a sum of thirds
     equated, known = values.copy(), ~np.isnan(values)
     equated[known] = equate_close(values[known], _ROUNDING * values[known])
     return equated

@@ -172,10 +172,8 @@ class AveragePrecision(RankMetric):
         return found.value(), found.variance()
 
     def analyze(self, counts: Array, cells: Array) -> RankInfluences:
-        """Return what the value rests on: a mean over positives, whose precision varies.
-
-        One more negative takes nothing away; the precision at the lowest score is the base rate.
-        """
+        """Return what the value rests on: a mean over positives, whose precision varies."""
+        # one more negative takes nothing away; the precision at the lowest score is the base rate
         found, n_positives = Precisions.by_score(counts, cells), counts @ cells[:, 0]
         value = found.value()
         misses = np.array([0.0, value - n_positives / counts.sum()])
@@ -289,10 +287,8 @@ class Precisions:
         return 1 - self._mean_error()
 
     def variance(self) -> Array:
-        """Return the sum of squared influences, times n/(n − 1).
-
-        NaN with fewer than two positives: nothing shows how their scores vary.
-        """
+        """Return the sum of squared influences, times n/(n − 1)."""
+        # NaN with fewer than two positives: nothing shows how their scores vary
         of_positives, of_negatives = self._influences()
         squares = (self.positives * of_positives**2).sum(axis=-1)
         squares += (self.negatives * of_negatives**2).sum(axis=-1)
@@ -330,11 +326,9 @@ class Precisions:
 
 
 def placements(counts: Array, cells: Array) -> tuple[float, Array, Array]:
-    """Return the AUC, the component of each cell (label, score) minus it, and its label's count.
-
-    The last two make the influence of one row: their ratio. A difference that is a rounding error
-    is 0.
-    """
+    """Return the AUC, the component of each cell (label, score) minus it, and its label's count."""
+    # The last two make the influence of one row: their ratio. A difference that is a rounding error
+    # is 0.
     cell, positive = SortedCells.of(cells), cells[:, 0] > 0
     parts, tie = cell.components(counts), np.empty(len(cells), np.intp)
     tie[cell.order] = run_numbers(cell.starts, len(cells))

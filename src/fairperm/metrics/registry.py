@@ -158,10 +158,8 @@ def _hint_at(name: str) -> str:
 
 
 def hypothesis_of(metric: AnyMetric, *, directed: bool) -> frozenset[object]:
-    """Return a key that is equal for equal null hypotheses.
-
-    Without a direction, metrics of this list that are declared complements share one.
-    """
+    """Return a key that is equal for equal null hypotheses."""
+    # without a direction, metrics of this list that are declared complements share one
     complement, known = find_named(metric.complement or ""), find_named(metric.name)
     if directed or complement is None or known is None or known.identity != metric.identity:
         return frozenset({metric.identity})

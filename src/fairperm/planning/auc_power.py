@@ -156,10 +156,8 @@ class ScoreGap:
 
 
 def auc_power(sizes: Array, level: Level) -> Power:
-    """Return the power for expected numbers of rows by group (rows) and label (columns).
-
-    The test exchanges rows of the same label.
-    """
+    """Return the power for expected numbers of rows by group (rows) and label (columns)."""
+    # the test exchanges rows of the same label
     from scipy.special import ndtr, ndtri
 
     def power(first: float, second: float) -> float:

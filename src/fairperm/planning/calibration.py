@@ -337,22 +337,18 @@ class SimulatedShare:
         return clopper_pearson(self.rejected, self.n, confidence_level)
 
     def total_interval(self, confidence_level: float) -> tuple[float, float]:
-        """Return an interval for the share in the population that the user's rows come from.
-
-        It is Clopper and Pearson's for a smaller number of simulations: that with which chance
-        alone would be as large as the chance in the simulation and in the user's sample together.
-        """
+        """Return an interval for the share in the population that the user's rows come from."""
+        # it is Clopper and Pearson's for a smaller number of simulations: that with which chance
+        # alone would be as large as the chance in the simulation and in the user's sample together
         between = self.variance_between()
         typical = (self.rejected + 0.5) / (self.n + 1)
         n = self.n / (1 + self.n * between / (typical * (1 - typical)))
         return clopper_pearson(self.value * n, n, confidence_level) if n > 0 else (0.0, 1.0)
 
     def variance_between(self) -> float:
-        """Return an upper limit of the variance of the share between samples like the user's.
-
-        The variance between bootstrap samples is that of their shares less that of a binomial
-        distribution. A few samples estimate it roughly; hence the upper limit.
-        """
+        """Return an upper limit of the variance of the share between samples like the user's."""
+        # The variance between bootstrap samples is that of their shares less that of a binomial
+        # distribution. A few samples estimate it roughly; hence the upper limit.
         from scipy.special import gammaincinv
 
         counts = np.array([pair for pair in self.resampled if pair[1] > 0], np.float64)
@@ -399,10 +395,8 @@ def _equalize_groups(test: RepeatedTest, own: tuple[Array, Array]) -> tuple[Arra
 
 
 def _make_populations(gap: float, test: RepeatedTest) -> list[Population]:
-    """Return the rows' populations with equal groups, and with this gap.
-
-    Raises UnreachableError if no weights make one of them. Several gaps stay as they are.
-    """
+    """Return the rows' populations with equal groups, and with this gap."""
+    # Raises UnreachableError if no weights make one of them. Several gaps stay as they are.
     own, parts = test.shares(), test.plan.metric.parts
     equal = impose_gap(test.table, parts, own, 0.0)
     apart = impose_gap(test.table, parts, own, gap) if len(parts) == 1 else own

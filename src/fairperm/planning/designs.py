@@ -177,10 +177,8 @@ def round_sizes(sizes: Pair) -> tuple[int, int]:
 
 
 def rate_power(sizes: Pair, level: Level, most_tables: float = MAX_TABLES) -> Power:
-    """Return the power of the test of a rate with denominators of these sizes.
-
-    Exact if there are not too many tables, otherwise that of the normal limit.
-    """
+    """Return the power of the test of a rate with denominators of these sizes."""
+    # exact if there are not too many tables, otherwise that of the normal limit
     # a group that is larger still has no more to say: the rate is that of the smaller one
     most = _LARGEST_RATIO * min(sizes)
     enough = min(sizes[0], most), min(sizes[1], most)

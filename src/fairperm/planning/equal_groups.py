@@ -78,10 +78,8 @@ class Functional:
         return float(rows.sum())
 
     def influence(self, chance: Array) -> Array:
-        """Return the influence of each unit, that of a cluster being the sum over its rows.
-
-        Weighted by the chances, influences sum to zero.
-        """
+        """Return the influence of each unit, that of a cluster being the sum over its rows."""
+        # weighted by the chances, influences sum to zero
         rows = self._weigh(self._rows(chance))
         influence = self._weigh(self.part.influences(rows, self.contributions))
         if self.cluster is None:
@@ -178,11 +176,9 @@ def _reweight(
     functionals: Sequence[Functional],
     targets: Sequence[float],
 ) -> Array:
-    """Return the chances of a group's units that give the functionals their targets.
-
-    If no weights of its own units do (for a rate of zero, say), units of the other group with the
-    same label are mixed in. Raises UnreachableError if that does not help.
-    """
+    """Return the chances of a group's units that give the functionals their targets."""
+    # If no weights of its own units do (for a rate of zero, say), units of the other group with the
+    # same label are mixed in. Raises UnreachableError if that does not help.
     for share in _MIXED_IN:
         mixed = _mix_groups(own, other, label, share)
         base = np.where(_find_relevant_rows(mixed, label, functionals), mixed, own)
@@ -218,11 +214,9 @@ class _BaseDistribution:
     def tilt(
         self, functionals: Sequence[Functional], targets: Sequence[float], pace: tuple[int, float]
     ) -> Array | None:
-        """Return the nearest chances with which the functionals have their targets, or None.
-
-        The pace is the number of rounds in which the targets are approached, and the share of each
-        direction that is kept in the next round.
-        """
+        """Return the nearest chances with which the functionals have their targets, or None."""
+        # the pace is the number of rounds in which the targets are approached, and the share of
+        # each direction that is kept in the next round
         steps, kept = pace
         chance, reach, to = self.chance, np.zeros(len(functionals)), np.array(targets)
         hits = partial(_have_targets, functionals, targets)
@@ -277,11 +271,9 @@ class _BaseDistribution:
         return np.stack([self.direction(functional, chance) for functional in functionals])
 
     def direction(self, functional: Functional, chance: Array) -> Array:
-        """Return the influences minus their label's mean, bounded, the largest scaled to one.
-
-        Without the bound, a few rows with extreme errors would bear the whole change, and the tail
-        that decides a test's level would vanish or be all that is left.
-        """
+        """Return the influences minus their label's mean, bounded, the largest scaled to one."""
+        # without the bound, a few rows with extreme errors would bear the whole change, and the
+        # tail that decides a test's level would vanish or be all that is left
         there = self.chance > 0
         influence = np.where(there, functional.influence(chance), 0.0)
         mean = _divide(self.sums(chance * influence), self.sums(chance))

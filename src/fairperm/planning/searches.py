@@ -33,11 +33,9 @@ def smallest_gap(
     target: float,
     limits: Pair,
 ) -> float:
-    """Return the smallest gap beyond which all possible gaps have the power, or infinity.
-
-    One group has ``value``. The other moves away from it on these sides, as far as the limits; the
-    power is a function of its value.
-    """
+    """Return the smallest gap beyond which all possible gaps have the power, or infinity."""
+    # One group has ``value``. The other moves away from it on these sides, as far as the limits;
+    # the power is a function of its value.
 
     def excess(moved: float) -> float:
         return power(moved) - target
@@ -53,11 +51,9 @@ def smallest_gap(
 def find_root(
     excess: Callable[[float], float], low: float, high: float, *, close: float = 1e-12
 ) -> float:
-    """Return the root of an excess that is negative at ``low`` and not at ``high``.
-
-    The method is false position in the form of Anderson and Björck (1973): if an end stays twice,
-    its value is reduced by as much as the other's was, or halved.
-    """
+    """Return the root of an excess that is negative at ``low`` and not at ``high``."""
+    # the method is false position in the form of Anderson and Björck (1973): if an end stays twice,
+    # its value is reduced by as much as the other's was, or halved
     below, above = excess(low), excess(high)
     stayed = 0  # −1: the low end stayed, 1: the high end
     for _ in range(_STEPS):

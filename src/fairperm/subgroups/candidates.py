@@ -63,11 +63,9 @@ def find_candidates(
     min_rows: int,
     most: int,
 ) -> Candidates:
-    """Return all conjunctions of up to ``max_depth`` conditions with enough rows in and outside.
-
-    ``levels`` has the level of every cell in each feature, ``sizes`` the numbers of rows that the
-    metric's value rests on, by cell: of each number the candidate and the rest need ``min_rows``.
-    """
+    """Return all conjunctions of up to ``max_depth`` conditions with enough rows in and outside."""
+    # ``levels`` has the level of every cell in each feature, ``sizes`` the numbers of rows that the
+    # metric's value rests on, by cell: of each number the candidate and the rest need ``min_rows``
     from scipy.sparse import csr_array
 
     whole = sizes.sum(axis=0)

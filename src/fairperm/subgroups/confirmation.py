@@ -56,11 +56,9 @@ def _keep_rows(table: Sample, count: Integers) -> Sample:
 def confirm_subgroups(
     sample: SearchedRows, candidates: Candidates, options: Options, alpha: float
 ) -> tuple[tuple[Subgroup, ...], tuple[str, ...]]:
-    """Return the candidates that have enough rows in this sample, and the notes of their tests.
-
-    Draws stop early, as those of a single test do by default: Holm's method needs more of them than
-    a search. The intervals hold together by Bonferroni's inequality.
-    """
+    """Return the candidates that have enough rows in this sample, and the notes of their tests."""
+    # Draws stop early, as those of a single test do by default: Holm's method needs more of them
+    # than a search. The intervals hold together by Bonferroni's inequality.
     n_resamples = max(MAX_DRAWS, options.resampling.n_resamples)
     resampling = replace(options.resampling, n_resamples=n_resamples, least=0)
     inside = candidates.members.toarray() > 0

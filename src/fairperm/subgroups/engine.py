@@ -233,10 +233,8 @@ class _Counts:
 def _split_members(
     members: csr_array, cell: NDArray[Any], ends: Places
 ) -> tuple[tuple[slice, csr_array], ...]:
-    """Return the places of each stratum, and which of them belong to each candidate.
-
-    Members may take most of the memory: they are copied only if needed.
-    """
+    """Return the places of each stratum, and which of them belong to each candidate."""
+    # members may take most of the memory: they are copied only if needed
     if len(ends) == 2:
         are_cells = np.array_equal(cell, np.arange(members.shape[1]))
         return ((slice(0, len(cell)), members if are_cells else members[:, cell]),)

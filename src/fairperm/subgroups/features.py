@@ -194,11 +194,9 @@ def _as_plain_number(value: Any) -> Any:
 
 
 def cut_at_quantiles(counts: NDArray[Any], bands: int) -> Places:
-    """Return the band of each of the ascending distinct numbers, which occur so often.
-
-    A band ends at a quantile of the rows; equal numbers are never separated. Each of at most
-    ``bands`` numbers is a band of its own.
-    """
+    """Return the band of each of the ascending distinct numbers, which occur so often."""
+    # A band ends at a quantile of the rows; equal numbers are never separated. Each of at most
+    # ``bands`` numbers is a band of its own.
     if len(counts) <= bands:
         return np.arange(len(counts))
     reached = np.cumsum(counts)

@@ -102,11 +102,9 @@ def _max_t(statistic: Array, permuted: Array, rounding: Array, alternative: str)
 def _reaches(
     sample: SearchedRows, observed: Estimates, gap: Array, quantile: Array, alpha: float
 ) -> tuple[Array, Array]:
-    """Return how far below and above its gap each interval extends for these quantiles.
-
-    As for a single test: Newcombe's interval for rates and Mantel and Haenszel's in strata, with
-    quantiles that are at least normal, because permutations of rates may hardly vary.
-    """
+    """Return how far below and above its gap each interval extends for these quantiles."""
+    # as for a single test: Newcombe's interval for rates and Mantel and Haenszel's in strata, with
+    # quantiles that are at least normal, because permutations of rates may hardly vary
     bounded = np.where(np.isfinite(quantile), quantile, 0.0)
     has_strata = observed.value.shape[2] > 1
     if sample.plan.is_binomial:

@@ -307,10 +307,8 @@ _METHODS["by"] = "Benjamini–Yekutieli"
 
 
 def as_text(result: Subgroups, where: str = "to_frame(which='found') has all") -> str:
-    """Return the result as a title, a table of the subgroups listed, and notes.
-
-    ``where`` says where all subgroups that were found are.
-    """
+    """Return the result as a title, a table of the subgroups listed, and notes."""
+    # ``where`` says where all subgroups that were found are
     overall = f"{format_number(result.value)} in all {format_count(result.n, 'row')}"
     lines = wrap_answer(result.answer)
     lines += [f"  {overall}; {_state_test(result)}", *_write_table(result)]

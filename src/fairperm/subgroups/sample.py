@@ -133,10 +133,8 @@ def make_sample(
 
 
 def _leave_out_strata(table: Sample, metric: AnyMetric) -> Sample:
-    """Return the table without strata in which no subgroup can be compared with the rest.
-
-    All their rows, or those of a denominator that exchanges do not change, have equal features.
-    """
+    """Return the table without strata in which no subgroup can be compared with the rest."""
+    # all their rows, or those of a denominator that exchanges do not change, have equal features
     if len(table.strata) == 1:
         return table
     has_base = metric.has_denominator and table.weight is None and table.cluster is None

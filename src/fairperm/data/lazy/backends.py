@@ -85,10 +85,8 @@ def is_interrupt(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of an engine's error, and the last if the first ends in a colon.
-
-    Py4J says in the first line only which call failed, and in the second what Java says of it.
-    """
+    """Return the first line of an engine's error, and the last if the first ends in a colon."""
+    # Py4J says in the first line only which call failed, and in the second what Java says of it
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason"]
     reason = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
     if type(error).__module__.startswith("py4j.") and len(lines) > 1:

@@ -82,11 +82,9 @@ class FilledBins(ScoreRanges):
         return float(((self.count[self.are_mixed] / self.count.sum()) ** 2).sum())
 
     def narrow(self, n_bins: int) -> ScoreBins:
-        """Return as many bins, of which pieces of the range get shares like those of the rows.
-
-        A bin that holds much is a piece, and its lowest and highest score are pieces of their own:
-        often it is one score that many rows share.
-        """
+        """Return as many bins, of which pieces of the range get shares like those of the rows."""
+        # A bin that holds much is a piece, and its lowest and highest score are pieces of their
+        # own: often it is one score that many rows share
         n_cuts = max(1, min(_CUTS, n_bins // 8))
         total, last = self.count.sum(), len(self.count) - 1
         reached = np.searchsorted(np.cumsum(self.count) * n_cuts, total * np.arange(1, n_cuts))

@@ -1,4 +1,4 @@
-"""Integers of equal clusters in a lazy frame.
+"""Counts of equal clusters in a lazy frame.
 
 Clusters are equal if they have the same group, the same stratum and the same number of rows of each
 kind. One group-by makes these numbers, a second counts the clusters that agree in them; only the
@@ -31,11 +31,9 @@ _ALIKE, _PARTS = "clusters", "parts"
 
 
 def count_clusters(lazy: LazyRows) -> Inputs | None:
-    """Return the inputs with counted clusters as their data; None if they cannot be counted.
-
-    They cannot if there are too many kinds of rows or of clusters, if rows have weights or are in
-    matched sets, or if a cluster has rows in several groups or strata.
-    """
+    """Return the inputs with counted clusters as their data; None if they cannot be counted."""
+    # they cannot if there are too many kinds of rows or of clusters, if rows have weights or are in
+    # matched sets, or if a cluster has rows in several groups or strata
     names = [name for name in lazy.keys if name.startswith("cluster ")]
     have_more = any(one.startswith(("sample_weight ", "matched ")) for one in lazy.keys)
     if names != [_CLUSTER] or have_more:
@@ -126,10 +124,8 @@ def _find_cells(lazy: LazyRows, inner: Sequence[str], outer: Sequence[str]) -> _
 def _list_rows(
     cells: _Cells, kinds: nw.DataFrame[Any], outer: Sequence[str]
 ) -> tuple[Integers, Integers, dict[str, list[Any]]]:
-    """Return the rows of one cluster of each kind, and then the incomplete rows.
-
-    First the number of rows that each stands for, then the number of clusters, then the values.
-    """
+    """Return the rows of one cluster of each kind, and then the incomplete rows."""
+    # first the number of rows that each stands for, then the number of clusters, then the values
     incomplete = cells.incomplete.to_dict(as_series=False)
     counts = np.zeros((len(cells.names), len(kinds)), np.int64)
     for i, name in enumerate(cells.names):

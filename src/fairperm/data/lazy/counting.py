@@ -182,11 +182,9 @@ class LazyRows:
     def replace_data(
         self, values: Mapping[str, Any], counted: Source, replaced: Collection[str] = SCORES
     ) -> Inputs:
-        """Return the inputs with these values of the keys as the columns of ``counted``.
-
-        Values of the keys ``replaced`` belong to that argument only: its column may also serve as
-        another one, with its own values.
-        """
+        """Return the inputs with these values of the keys as the columns of ``counted``."""
+        # values of the keys ``replaced`` belong to that argument only: its column may also serve as
+        # another one, with its own values
         kept = [name for name in self.keys if name in self.columns]
         if self.bins is not None:
             score = np.asarray(values["y_score"], np.float64)

@@ -166,11 +166,9 @@ def _make_inputs(
 def _count_rarer(
     sums: nw.DataFrame[Any], count: Integers, contributions: Sequence[_Contributions]
 ) -> Integers:
-    """Return how many rows are of the rarer kind: few enough to have the kurtosis of all rows.
-
-    Two kinds with shares p and 1 − p have kurtosis 1/(p(1 − p)) − 3. The larger kurtosis of the
-    two labels counts.
-    """
+    """Return how many rows are of the rarer kind: few enough to have the kurtosis of all rows."""
+    # Two kinds with shares p and 1 − p have kurtosis 1/(p(1 − p)) − 3. The larger kurtosis of the
+    # two labels counts.
     kurtosis = np.ones(len(count))  # that of equal shares, also if it is unknown
     for i, one in enumerate(contributions):
         if one.varying is not None:
@@ -193,11 +191,9 @@ def _kurtosis(sums: nw.DataFrame[Any], i: int) -> Array:
 def _place_points(
     sums: nw.DataFrame[Any], count: Integers, few: Integers, i: int, one: _Contributions
 ) -> Array:
-    """Return the contributions of both kinds, which have the mean and variance of all rows.
-
-    With m and n rows they are mean − s·√(n/m) and mean + s·√(m/n), where s is the standard
-    deviation.
-    """
+    """Return the contributions of both kinds, which have the mean and variance of all rows."""
+    # with m and n rows they are mean − s·√(n/m) and mean + s·√(m/n), where s is the standard
+    # deviation
     points = np.empty((2, len(count), len(one.constant)))
     low, high = count - few, np.maximum(few, 1)
     for j, constant in enumerate(one.constant):

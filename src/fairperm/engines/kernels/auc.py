@@ -59,10 +59,8 @@ class AucLayout(NamedTuple):
         *,
         within_label: bool = False,
     ) -> AucLayout:
-        """Sort the units.
-
-        ``within_label``: labels of groups are exchanged among positives and negatives separately.
-        """
+        """Sort the units."""
+        # ``within_label``: labels of groups are exchanged among positives and negatives separately
         by_label = _by_label(positive, stratum, n_strata)
         walk = order_by([stratum, scores])
         scores, positive = np.ascontiguousarray(scores)[walk], positive[walk]
@@ -79,10 +77,8 @@ class AucLayout(NamedTuple):
         )
 
     def labels(self) -> tuple[NDArray[np.uint8], Integers]:
-        """Return the units' labels by stratum and score, and the runs in which both tie.
-
-        In such a run negatives come before positives: it has a start, a middle and a stop.
-        """
+        """Return the units' labels by stratum and score, and the runs in which both tie."""
+        # in such a run negatives come before positives: it has a start, a middle and a stop
         runs = np.stack([self.negatives, self.positives], axis=1)
         labels = np.repeat(np.tile(np.array([0, 1], np.uint8), len(runs)), runs.ravel())
         stops = np.cumsum(runs, dtype=np.int64).reshape(runs.shape)  # of negatives, of positives
@@ -134,10 +130,8 @@ def _lay_out(
     negatives: NDArray[np.uint32],
     first_run: Integers,
 ) -> None:
-    """Take the units, sorted by stratum and score, apart by label, and count them by run.
-
-    Labels are as good as random: what depends on them is computed rather than branched on.
-    """
+    """Take the units, sorted by stratum and score, apart by label, and count them by run."""
+    # labels are as good as random: what depends on them is computed rather than branched on
     i = runs = 0
     for s in range(len(by_label)):
         first_run[s] = runs
@@ -278,10 +272,8 @@ def _add_run(
     own: int,
     sums: int,
 ) -> None:
-    """Add the moments of a run of one label, then pass it; most runs are of few units.
-
-    Only the units of a longer or tied run are left in ``count``.
-    """
+    """Add the moments of a run of one label, then pass it; most runs are of few units."""
+    # only the units of a longer or tied run are left in ``count``
     size, none = words.size, np.uint64(0)
     if size <= _FEW and share == 1.0:
         first = words[0]

@@ -71,11 +71,9 @@ class SortedRows(NamedTuple):
 def average_precision_by_lane(
     words: Words, rows: SortedRows, lanes: int = LANES
 ) -> tuple[Array, Array]:
-    """Return the value and the sum of squared influences, by lane and stratum.
-
-    They are those of the units with a bit; NaN without positives. Of positives in a single row or
-    cluster, nothing shows how they vary: the squares are NaN.
-    """
+    """Return the value and the sum of squared influences, by lane and stratum."""
+    # They are those of the units with a bit; NaN without positives. Of positives in a single row or
+    # cluster, nothing shows how they vary: the squares are NaN.
     n_strata = len(rows.first_tie) - 1
     value, squares = np.full((2, n_strata, LANES), np.nan)
     own: Array = np.zeros(rows.n_units if rows.clustered else 0)
@@ -119,10 +117,8 @@ def _fill(
 
 @kernel
 def _find_error(positive: Booleans, weight: Array, ties: Integers) -> float:
-    """Return one minus the average precision of both groups together.
-
-    Moments about it keep their digits, as each group's own is near it.
-    """
+    """Return one minus the average precision of both groups together."""
+    # moments about it keep their digits, as each group's own is near it
     true, false, errors = 0.0, 0.0, 0.0
     for t in range(len(ties) - 2, -1, -1):
         here = 0.0

@@ -66,10 +66,8 @@ def sum_weights(weight: Array, starts: Integers, logs: Array) -> tuple[Array, Ar
 
 @kernel
 def _walk(lists: WalkedLists, which: int, labels: Labels, seen: Words) -> float:
-    """Return the divergence of a list; ``seen`` is room to count its groups in.
-
-    Unsigned numbers need no test for places that count from the end.
-    """
+    """Return the divergence of a list; ``seen`` is room to count its groups in."""
+    # unsigned numbers need no test for places that count from the end
     first = np.uint64(lists.first_groups[which])
     seen[: lists.first_groups[which + 1] - lists.first_groups[which]] = 0
     total: float = -lists.constant[which]

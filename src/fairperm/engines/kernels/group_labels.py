@@ -35,10 +35,8 @@ _PASSED, _SUM, _SQUARES, _STATE = 0, 1, 2, 4
 
 
 def random_groups(sizes: Integers, wanted: Integers, seeds: Words) -> NDArray[np.uint8]:
-    """Return a group by draw and unit: ``wanted[b, g]`` of the ``sizes[b]`` units of each block.
-
-    Every draw has a seed of its own.
-    """
+    """Return a group by draw and unit: ``wanted[b, g]`` of the ``sizes[b]`` units of each block."""
+    # every draw has a seed of its own
     groups = np.empty((len(seeds), int(sizes.sum())), np.uint8)
     for state, draw in zip(seeds.reshape(-1, 1).copy(), groups, strict=True):
         _fill(sizes, wanted, state, draw)
@@ -77,10 +75,8 @@ def _fill(sizes: Integers, wanted: Integers, state: Words, groups: NDArray[np.ui
 
 @kernel
 def _set_chances(wanted: Integers, table: NDArray[np.uint8]) -> None:
-    """Give every group a share of the table, rounded down; the largest group has the rest.
-
-    It alone then has too many units, where looking for one to move is quick.
-    """
+    """Give every group a share of the table, rounded down; the largest group has the rest."""
+    # it alone then has too many units, where looking for one to move is quick
     largest = np.argmax(wanted)
     total = wanted.sum()
     table[:] = largest
@@ -94,11 +90,9 @@ def _set_chances(wanted: Integers, table: NDArray[np.uint8]) -> None:
 
 @kernel
 def _correct(block: NDArray[np.uint8], wanted: Integers, state: Words) -> None:
-    """Move random units from groups that have too many to groups that have too few.
-
-    A random position is the upper half of (32 random bits x size); the few products whose lower
-    half is below 2**32 mod size are drawn again, which makes it uniform (Lemire 2019).
-    """
+    """Move random units from groups that have too many to groups that have too few."""
+    # A random position is the upper half of (32 random bits x size); the few products whose lower
+    # half is below 2**32 mod size are drawn again, which makes it uniform (Lemire 2019)
     missing = wanted - _counts(block, wanted.size)
     size, half, low = np.uint64(block.size), np.uint64(32), np.uint64(2**32 - 1)
     redraw = np.uint64(2**32) % size
@@ -138,10 +132,8 @@ def group_totals(
 
 
 def group_influences(groups: NDArray[np.uint8], terms: Terms, lines: Array) -> Array:
-    """Return the sums of squared leave-one-out influences by draw, stratum and group.
-
-    As ``squared_influences`` does for two groups; ``lines`` are by draw, stratum, group and line.
-    """
+    """Return the sums of squared leave-one-out influences by draw, stratum and group."""
+    # as ``squared_influences`` does for two groups; ``lines`` are by draw, stratum, group and line
     squares = np.zeros(lines.shape[:-1])
     _square(groups, terms, np.ascontiguousarray(lines), squares)
     return squares
@@ -181,10 +173,8 @@ def group_ranks(
 
 
 def _together(groups: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the draws in fours, the last repeated where there are not enough.
-
-    Four take turns in every kernel, so that an addition need not wait for the one before it.
-    """
+    """Return the draws in fours, the last repeated where there are not enough."""
+    # four take turns in every kernel, so that an addition need not wait for the one before it
     missing = -len(groups) % _DRAWS
     if missing:
         groups = np.concatenate([groups, np.repeat(groups[-1:], missing, axis=0)])
@@ -263,10 +253,8 @@ def _walk(
 def _pass(
     groups: NDArray[np.uint8], labels: NDArray[np.uint8], negative: int, positive: int, state: Array
 ) -> int:
-    """Pass units of unlike scores, or of one label; return the next positive.
-
-    Without a branch on the label, whose outcome could not be foreseen.
-    """
+    """Pass units of unlike scores, or of one label; return the next positive."""
+    # without a branch on the label, whose outcome could not be foreseen
     one, next_negative, next_positive = np.uint64(1), np.uint64(negative), np.uint64(positive)
     of_draw = np.uint64(state.size // _DRAWS)
     for i in range(labels.size):
@@ -343,10 +331,8 @@ def _add(state: Array, at: np.uint64) -> None:
 
 @kernel
 def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> Words:
-    """Return a word for each unit, with a lane for each draw (axis 0) and each of some groups.
-
-    These are ``width`` groups from the ``first`` on, side by side for each draw.
-    """
+    """Return a word for each unit, with a lane for each draw (axis 0) and each of some groups."""
+    # these are ``width`` groups from the ``first`` on, side by side for each draw
     words = np.zeros(groups.shape[1], np.uint64)
     for draw in range(groups.shape[0]):
         for i in range(groups.shape[1]):

@@ -30,10 +30,8 @@ def tell_why(error: ImportError) -> None:
 
 
 def kernel(function: Function) -> Function:
-    """Make a function run as compiled code would: integers overflow, and x/0 is infinite.
-
-    Raises MissingPartError for more rows than plain Python can walk through in minutes.
-    """
+    """Make a function run as compiled code would: integers overflow, and x/0 is infinite."""
+    # raises MissingPartError for more rows than plain Python can walk through in minutes
 
     @functools.wraps(function)
     def run(*given: Any) -> Any:

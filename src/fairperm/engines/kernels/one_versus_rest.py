@@ -86,11 +86,10 @@ class _Lanes(NamedTuple):
 def one_versus_rest_by_lane(
     words: Words, rows: ClassRows, lanes: int = LANES, *, weighted: bool
 ) -> tuple[Array, Array]:
-    """Return the value and its variance, by lane and stratum.
-
-    They are those of the units with a bit; NaN without rows of some class, and the variance also
-    if all rows of a class are of one unit. ``weighted`` classes count by the weights of their rows.
-    """
+    """Return the value and its variance, by lane and stratum."""
+    # They are those of the units with a bit; NaN without rows of some class, and the variance also
+    # if all rows of a class are of one unit. ``weighted`` classes count by the weights of their
+    # rows.
     n_strata = len(rows.first_row) - 1
     value, variance = np.full((2, n_strata, LANES), np.nan)
     for s in range(n_strata):
@@ -252,11 +251,9 @@ def _find_centres(
 def _square(
     rows: _Lanes, n_units: Array, centre: Array, largest: Array, influence: Array, variance: Array
 ) -> None:
-    """Fill in the variance: the squares of units, in which the rows of each class are added up.
-
-    As in Obuchowski's variance, squares of the rows of a class in a unit have a factor m/(m - 1)
-    for the m units that have such rows, and products of classes n/(n - 1) for all n units.
-    """
+    """Fill in the variance: the squares of units, in which the rows of each class are added up."""
+    # as in Obuchowski's variance, squares of the rows of a class in a unit have a factor m/(m - 1)
+    # for the m units that have such rows, and products of classes n/(n - 1) for all n units
     n_classes, unit, label, weight = len(centre), rows.unit, rows.label, rows.weight
     factor = n_units / (n_units - 1.0)
     part, whole, most, total = np.zeros((4, _SIDE))

@@ -58,11 +58,9 @@ def _product_sums(x: Array, y: Array) -> tuple[float, float, float]:
 def _rank_sums(
     x: Margin, y: Margin, order: Order, of_y: Array, above: Array
 ) -> tuple[float, float, float]:
-    """Return the same for ranks, each of which depends on all the values of its side.
-
-    ``of_y`` and ``above`` are room to work in. ``above`` has for every value of one side the
-    total of the partners of it and of all larger values; its last column stays zero.
-    """
+    """Return the same for ranks, each of which depends on all the values of its side."""
+    # ``of_y`` and ``above`` are room to work in. ``above`` has for every value of one side the
+    # total of the partners of it and of all larger values; its last column stays zero.
     n = len(order)
     for k in range(n):
         of_y[k, 0] = y.values[k]
@@ -106,10 +104,8 @@ def random_sums(x: Margin, y: Margin, draws: int, state: Words) -> Array:
 
 @kernel
 def all_sums(x: Margin, y: Margin, permutations: int) -> Array:
-    """Return the three sums of each of the n! pairings.
-
-    The digits of a number in the factorial system are the swaps of one Fisher–Yates shuffle.
-    """
+    """Return the three sums of each of the n! pairings."""
+    # the digits of a number in the factorial system are the swaps of one Fisher–Yates shuffle
     n = len(x.values)
     found = np.empty((3, permutations))
     order = np.empty(n, np.uint32)
@@ -127,11 +123,9 @@ def all_sums(x: Margin, y: Margin, permutations: int) -> Array:
 
 @kernel
 def shuffle(values: Order | Array, state: Words) -> None:
-    """Shuffle in place (Fisher–Yates) with words from xoshiro256++, every order equally likely.
-
-    The upper half of a word times the bound, shifted, is below the bound; Lemire's rejection of
-    the few products that would favour some numbers makes it exactly uniform.
-    """
+    """Shuffle in place (Fisher–Yates) with words from xoshiro256++, every order equally likely."""
+    # the upper half of a word times the bound, shifted, is below the bound; Lemire's rejection of
+    # the few products that would favour some numbers makes it exactly uniform
     a, b, c, d = state[0], state[1], state[2], state[3]
     for i in range(len(values) - 1, 0, -1):
         bound = np.uint64(i + 1)

@@ -123,10 +123,8 @@ def _fill_block(block: Words, wanted: int, room: _Room, used: int) -> int:
 
 @kernel
 def _refill(state: Words, pool: Words) -> None:
-    """Fill the pool with random words: xoshiro256++ (Blackman and Vigna 2021), eight at a time.
-
-    Every new state is written behind the one before it, in a loop that the compiler vectorizes.
-    """
+    """Fill the pool with random words: xoshiro256++ (Blackman and Vigna 2021), eight at a time."""
+    # every new state is written behind the one before it, in a loop that the compiler vectorizes
     a, b, c = np.uint64(23), np.uint64(17), np.uint64(45)
     a_, c_ = np.uint64(41), np.uint64(19)
     states = np.empty(4 * _ROW, np.uint64)
@@ -154,11 +152,9 @@ def _refill(state: Words, pool: Words) -> None:
 
 @kernel
 def _thin(rows: Words, scaled: int, room: _Room, used: int) -> int:
-    """Set every bit with probability ``scaled`` / 2**_BITS, from zero; return what is used.
-
-    One random word for each binary digit of the probability p, the least significant first:
-    "or" takes p to (1 + p) / 2, "and" takes it to p / 2. Trailing zeros need no words.
-    """
+    """Set every bit with probability ``scaled`` / 2**_BITS, from zero; return what is used."""
+    # One random word for each binary digit of the probability p, the least significant first: "or"
+    # takes p to (1 + p) / 2, "and" takes it to p / 2. Trailing zeros need no words.
     pool = room.pool
     if scaled == 1 << _BITS:
         rows[:] = ~np.uint64(0)
@@ -194,11 +190,9 @@ def add_to_totals(words: Words, totals: Integers) -> None:
 
 @kernel
 def _count_rows(rows: Words, planes: Words, totals: Integers) -> None:
-    """Add the number of set bits of every lane, for at most ``_ROWS`` rows.
-
-    Eight counters take turns. A counter is a binary number for each lane, its digits spread over
-    bit planes, so that one addition with carries counts in 64 lanes.
-    """
+    """Add the number of set bits of every lane, for at most ``_ROWS`` rows."""
+    # Eight counters take turns. A counter is a binary number for each lane, its digits spread over
+    # bit planes, so that one addition with carries counts in 64 lanes.
     whole = rows.size // _STREAMS * _STREAMS
     for i in range(0, whole, _STREAMS):
         for j in range(_STREAMS):
@@ -225,11 +219,9 @@ def _count_rows(rows: Words, planes: Words, totals: Integers) -> None:
 
 @kernel
 def _correct(block: Words, wanted: int, room: _Room, used: int) -> int:
-    """Move random units in or out of A until every lane has the wanted total.
-
-    A random position is the upper half of (32 random bits x size); the few products whose lower
-    half is below 2**32 mod size are drawn again, which makes it uniform (Lemire 2019).
-    """
+    """Move random units in or out of A until every lane has the wanted total."""
+    # A random position is the upper half of (32 random bits x size); the few products whose lower
+    # half is below 2**32 mod size are drawn again, which makes it uniform (Lemire 2019)
     pool, totals = room.pool, room.totals
     size, half, low = np.uint64(block.size), np.uint64(32), np.uint64(2**32 - 1)
     redraw = np.uint64(2**32) % size
@@ -254,11 +246,9 @@ def _correct(block: Words, wanted: int, room: _Room, used: int) -> int:
 
 @kernel
 def _select(block: Words, wanted: int, room: _Room, used: int) -> int:
-    """Fill a small block unit by unit: the chance to join is (still missing) / (units left).
-
-    Each chance is a random position among the units left, made as in ``_correct`` from 16 bits;
-    where one lane must draw again, all do, which happens for less than 64 x 64 / 2**16 of units.
-    """
+    """Fill a small block unit by unit: the chance to join is (still missing) / (units left)."""
+    # each chance is a random position among the units left, made as in ``_correct`` from 16 bits;
+    # where one lane must draw again, all do, which happens for less than 64 x 64 / 2**16 of units
     need = LANES // 4  # words for 16 bits in every lane
     pool, missing = room.pool, room.totals
     missing[:] = wanted

@@ -87,10 +87,8 @@ def _add_strata(words: Words, by_column: Array, starts: Integers, totals: Array)
 
 @kernel
 def _add_rows(words: Words, first: Array, second: Array, of_first: Array, of_second: Array) -> None:
-    """Add the numbers of the units in group A, some at a time, so that totals are loaded once.
-
-    Zeros are skipped: the bins of a calibration error have many.
-    """
+    """Add the numbers of the units in group A, some at a time, so that totals are loaded once."""
+    # zeros are skipped: the bins of a calibration error have many
     whole = words.size // _TOGETHER * _TOGETHER
     for i in range(0, whole, _TOGETHER):
         w0, w1, w2, w3 = words[i], words[i + 1], words[i + 2], words[i + 3]

@@ -104,10 +104,8 @@ class WeightedRows:
         *,
         is_clustered: bool,
     ) -> WeightedRows:
-        """Take steps through rows by stratum and ascending score, negatives first in a tie.
-
-        Units are numbered by stratum.
-        """
+        """Take steps through rows by stratum and ascending score, negatives first in a tie."""
+        # units are numbered by stratum
         n = len(score)
         ties = run_starts(stratum, score)
         tie = run_numbers(ties, n)

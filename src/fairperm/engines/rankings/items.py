@@ -50,10 +50,8 @@ class ListsEngine:
         cluster: Codes,
         of_group: Callable[[ListSums], tuple[Array, Array]],
     ) -> ListsEngine:
-        """Order queries and items by their values, never by their names.
-
-        ``value`` has an axis of values and one of items.
-        """
+        """Order queries and items by their values, never by their names."""
+        # ``value`` has an axis of values and one of items
         from fairperm.engines.kernels.distances import SortedRows
 
         by_value = order_by([*value])  # no sum may depend on the user's order of items
@@ -174,10 +172,8 @@ class ListsEngine:
 
 
 def _should_swap(query: Codes, value: Array, group: Codes) -> bool:
-    """Whether the user's second group has fewer items, smaller values, or less of some list.
-
-    Names do not matter: swapping the groups changes no draw.
-    """
+    """Whether the user's second group has fewer items, smaller values, or less of some list."""
+    # names do not matter: swapping the groups changes no draw
     columns = (np.ones(len(query)), *value)
     sums = [np.stack([np.bincount(query, one * (group == g)) for one in columns]) for g in (0, 1)]
     totals = [one.sum(axis=1).tolist() for one in (np.sort(sums[0]), np.sort(sums[1]))]

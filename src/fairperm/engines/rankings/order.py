@@ -93,11 +93,9 @@ class DivergenceEngine:
 def _number_within(
     which: Places, values: Codes, make_keys: Callable[[Places, Places], list[NDArray[Any]]]
 ) -> Places:
-    """Return the values as numbers from 0 in each list.
-
-    ``which`` numbers the lists. Pairs of a list and a value are put in the order of the keys that
-    are made of their first items and of the pair of each item.
-    """
+    """Return the values as numbers from 0 in each list."""
+    # ``which`` numbers the lists. Pairs of a list and a value are put in the order of the keys that
+    # are made of their first items and of the pair of each item.
     _, first, pair = np.unique(
         which * (int(values.max()) + 1) + values, return_index=True, return_inverse=True
     )

@@ -217,11 +217,9 @@ def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int
 
 
 def _stop_threads(threads: Sequence[Thread]) -> None:
-    """Let threads end at their next line of Python, and wait a moment for them.
-
-    Python ends at exit the threads that still run, which aborts the process where one of them is in
-    compiled C++ code, as parts of NumPy are.
-    """
+    """Let threads end at their next line of Python, and wait a moment for them."""
+    # Python ends at exit the threads that still run, which aborts the process where one of them is
+    # in compiled C++ code, as parts of NumPy are
     for thread in threads:
         if thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(

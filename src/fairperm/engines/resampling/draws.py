@@ -32,10 +32,8 @@ def permute(sample: Cells, draws: int, rng: np.random.Generator) -> Integers:
 
 
 def random_subset(totals: Integers, size: int, draws: int, rng: np.random.Generator) -> Integers:
-    """Count by kind the units of uniformly random subsets: multivariate hypergeometric draws.
-
-    The totals are those of one population, or of one for each draw.
-    """
+    """Count by kind the units of uniformly random subsets: multivariate hypergeometric draws."""
+    # the totals are those of one population, or of one for each draw
     if totals.shape[-1] == 1:
         return np.full((draws, 1), size)
     population = int(totals.sum(axis=-1).max())

@@ -70,11 +70,9 @@ class _Block:
 def enumerate_permutations(
     sample: Cells, n_resamples: int, *, by_sum: bool
 ) -> tuple[Integers, Array] | None:
-    """Return all tables and their log-probabilities, or None if drawing would be faster.
-
-    With ``by_sum``, tables with equal row totals over the strata have equal statistics, as for
-    Mantel–Haenszel gaps: one table for each total is enough.
-    """
+    """Return all tables and their log-probabilities, or None if drawing would be faster."""
+    # with ``by_sum``, tables with equal row totals over the strata have equal statistics, as for
+    # Mantel–Haenszel gaps: one table for each total is enough
     if _are_too_many(sample):
         return None
     blocks = _blocks(sample)
@@ -98,10 +96,8 @@ def enumerate_permutations(
 
 
 def _are_too_many(sample: Cells) -> bool:
-    """Whether so many cells move that there are too many permutations.
-
-    Each moving cell but one at least doubles their number.
-    """
+    """Whether so many cells move that there are too many permutations."""
+    # each moving cell but one at least doubles their number
     if len(sample.block) <= _MAX_CELLS:
         return False
     for cells in sample.blocks():
@@ -184,11 +180,9 @@ def _convolution_steps(blocks: list[_Block]) -> int:
 
 
 def _tables_by_sum(sample: Cells, blocks: list[_Block]) -> tuple[Integers, Array]:
-    """Return one table for each total over the strata of the first cell of the moving blocks.
-
-    Its probability is the convolution of the strata's. Which table stands for a total does not
-    matter; the strata are filled up one after the other.
-    """
+    """Return one table for each total over the strata of the first cell of the moving blocks."""
+    # Its probability is the convolution of the strata's. Which table stands for a total does not
+    # matter; the strata are filled up one after the other.
     weights = np.ones(1)
     supports = []
     for block in blocks:

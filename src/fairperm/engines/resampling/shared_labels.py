@@ -114,10 +114,8 @@ class PermutationRequest(Generic[T]):
 def permute(
     requests: Sequence[PermutationRequest[T]], resampling: blocks.Resampling
 ) -> list[list[T]]:
-    """Return for each request the values that it keeps, by block of permutations.
-
-    Permutations that requests share go on until they suffice for all.
-    """
+    """Return for each request the values that it keeps, by block of permutations."""
+    # permutations that requests share go on until they suffice for all
     found: dict[int, list[T]] = {}
     for places in _group_by_labels([request.engine for request in requests]):
         first, together = requests[places[0]], [requests[place] for place in places]
