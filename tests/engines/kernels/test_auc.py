@@ -191,9 +191,3 @@ def test_one_positive_has_an_auc_but_no_variance() -> None:
     assert np.isnan(variance[0, 0, 0])
     assert np.isnan(value[0, 0, 1])
     assert np.isnan(variance[0, 0, 1])
-
-
-def test_words_of_another_sample_are_refused() -> None:
-    layout = of_one_stratum(np.arange(3.0), np.array([True, False, True]))
-    with pytest.raises(ValueError, match=r"words must hold 3 words\. Got 2 instead"):
-        auc_by_lane(np.zeros(2, np.uint64), layout, layout.centres(0.5))

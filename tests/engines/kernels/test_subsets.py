@@ -178,20 +178,6 @@ def test_words_of_a_given_group_and_back() -> None:
     assert lane_bits(np.array([5], np.uint64))[:, 0].nonzero()[0].tolist() == [0, 2]
 
 
-@pytest.mark.parametrize(("sizes", "wanted"), [([3], [4]), ([3], [-1]), ([3, 4], [1])])
-def test_impossible_sizes_are_refused(sizes: list[int], wanted: list[int]) -> None:
-    with pytest.raises(ValueError, match="from 0 to its size"):
-        random_subsets(np.array(sizes), np.array(wanted), seeded(8))
-
-
-def test_bad_states_and_huge_blocks_are_refused() -> None:
-    one = np.array([1])
-    with pytest.raises(ValueError, match="state must hold 32"):
-        random_subsets(one, one, np.zeros(32, np.uint64))
-    with pytest.raises(ValueError, match="sizes must be at most 4294967295"):
-        random_subsets(np.array([2**32]), one, seeded(9))
-
-
 def test_nobody_to_choose_from() -> None:
     none = np.array([], np.int64)
     assert random_subsets(none, none, seeded(10)).size == 0

@@ -171,8 +171,6 @@ def auc_by_lane(words: Words, layout: AucLayout, centres: Array) -> tuple[Array,
     was within 3e-12 of itself. The AUC comes from exact sums up to 10**8 units, so that equal
     tables give equal values to the last bit. The variance of a perfect separation is zero.
     """
-    if words.shape != layout.order.shape:
-        raise ValueError(f"words must hold {layout.order.size} words. Got {words.size} instead.")
     shape = (layout.first_run.size - 1, 2, LANES)
     value, variance = np.empty(shape), np.empty(shape)
     _walk_strata(words, layout, centres, value, variance)

@@ -33,7 +33,6 @@ _PLANES = 8  # bit planes of a counter, which therefore counts to 255
 _ROWS = _STREAMS * 255  # rows that eight counters side by side can count
 _BITS = 8  # of the probability used in thinning
 SMALL_BLOCK = 64  # up to here, deciding unit by unit is faster
-_LARGEST_BLOCK = 2**32 - 1  # random positions are made from 32 bits
 
 
 def random_subsets(sizes: Integers, wanted: Integers, state: Words) -> Words:
@@ -45,12 +44,6 @@ def random_subsets(sizes: Integers, wanted: Integers, state: Words) -> Words:
     """
     sizes = np.ascontiguousarray(sizes, np.int64)
     wanted = np.ascontiguousarray(wanted, np.int64)
-    if sizes.shape != wanted.shape or np.any((wanted < 0) | (wanted > sizes)):
-        raise ValueError("wanted must hold, for every block, a number from 0 to its size.")
-    if np.any(sizes > _LARGEST_BLOCK):
-        raise ValueError(f"sizes must be at most {_LARGEST_BLOCK}. Got {sizes.max()} instead.")
-    if state.shape != (STATE_WORDS,) or not state.any():
-        raise ValueError(f"state must hold {STATE_WORDS} random 64-bit words.")
     return _fill(sizes, wanted, state, SMALL_BLOCK)
 
 

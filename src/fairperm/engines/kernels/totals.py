@@ -39,11 +39,6 @@ def subset_totals(
     of one sign is at most about (2048 + n/2048) 2**-53, and in practice far below. The order of
     the additions is fixed.
     """
-    if not len(contributions) == stratum_starts[-1] == words.size:
-        raise ValueError(
-            f"contributions and stratum_starts must be for {words.size} units. "
-            f"Got {len(contributions)} and {stratum_starts[-1]} instead."
-        )
     by_column = np.ascontiguousarray(contributions.T[:n_columns], np.float64)
     totals = np.zeros((stratum_starts.size - 1, len(by_column), LANES))
     _add_strata(words, by_column, stratum_starts, totals)
