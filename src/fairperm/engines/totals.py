@@ -126,11 +126,10 @@ class TotalsEngine(UnitsEngine):
         for s, g, members in self.layout.members(in_first):
             if not members.size:
                 continue
-            contributions = self.moments.columns[members, :wanted]
+            columns = self.moments.columns.T[:wanted, members]
             at_once = max(1, _ROWS_AT_ONCE // len(members))
             for start in range(0, n, at_once):
                 drawn = rng.integers(len(members), size=(min(at_once, n - start), len(members)))
-                times = np.stack([np.bincount(one, minlength=len(members)) for one in drawn])
-                place = slice(start, start + at_once), s, g, self.moments.moving[:wanted]
-                totals[place] = times @ contributions
+                sums = np.stack([column[drawn].sum(axis=1) for column in columns], axis=1)
+                totals[start : start + at_once, s, g, self.moments.moving[:wanted]] = sums
         return self.moments.estimates(totals, self.layout.sizes, None)
