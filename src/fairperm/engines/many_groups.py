@@ -205,7 +205,7 @@ class ManyGroupsEngine(SharedLabels):
         ):
             drawn = groups[start : start + step]
             words = words_of_groups(drawn, first, width)
-            found = walk.find_one(words, len(drawn) * width)
+            found = walk.find_one(words, lanes=len(drawn) * width)
             for whole, one in zip((value, squares), found, strict=True):
                 by_group = one.reshape(len(drawn), width, -1).swapaxes(1, 2)
                 n_left = min(width, n_groups - first)
@@ -231,13 +231,13 @@ def _sort_units(
 
 def _make_walks(parts: tuple[Part, ...], rows: Sample, order: Places) -> dict[int, GroupWalk]:
     """Return the walks of units in this order, by the places of the parts that have one."""
-    from fairperm.engines.sorted_rows import GROUP_WALKS
+    from fairperm.engines.sorted_rows import GROUP_WALKS, GroupWalk
 
     found = {}
     for i, (part, place) in enumerate(by_part(parts)):
         if part.walk in GROUP_WALKS:
             own = replace(rows, contributions=rows.contributions[:, place]).take(order)
-            found[i] = GROUP_WALKS[part.walk](part, own, np.arange(len(order)))
+            found[i] = GroupWalk.of(part, own, np.arange(len(order)))
     return found
 
 

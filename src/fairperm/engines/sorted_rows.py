@@ -7,9 +7,9 @@ walk, and turns what the walk finds into its value and variance; all else is the
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from fairperm.engines.units import Layout, UnitsEngine, order_units, resample_un
 from fairperm.metrics.definition import WalkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -34,139 +34,64 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import Variance
     from fairperm.metrics.ranks import RankMetric
 
+    # values and variances by lane, stratum and group (with a bit, and without), from the words, how
+    # many lanes must be filled in, and the groups' units by stratum
+    Walk = Callable[[Words, int, Array], tuple[Array, Array]]
 
-class Walk(Protocol):
-    """Rows in the order of their scores, through which 64 choices of a group walk at once."""
 
-    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        """Return values and variances by lane, stratum and group: with a bit, and without.
-
-        All 64 lanes may be filled in, or only so many. ``sizes`` has the groups' units by stratum.
-        """
+GROUP_WALKS = {WalkKind.AVERAGE_PRECISION, WalkKind.ONE_VERSUS_REST}
 
 
 @dataclass(frozen=True, slots=True)
-class AucWalk:
-    """The walk of an AUC of rows without weights."""
-
-    layout: AucLayout
-    centres: Array
-
-    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        del lanes, sizes  # all are computed at once
-        return auc_by_lane(words, self.layout, self.centres)
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedAucWalk:
-    """The walk of an AUC of rows that have weights or clusters."""
-
-    rows: WeightedRows
-
-    @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Integers) -> WeightedAucWalk:
-        """Find the steps through sorted rows."""
-        del part
-        return cls(walk_weighted_rows(rows, unit))
-
-    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        del lanes, sizes  # all are computed at once
-        return weighted_auc_by_lane(words, self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class AucChangeWalk:
-    """The walks of the AUCs of two scores."""
-
-    rows: PairedRows
-
-    @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Integers) -> AucChangeWalk:
-        """Sort the rows by either score."""
-        del part
-        label, old, new = rows.contributions.T
-        by_new, by_old = (
-            order_by([rows.stratum, score, label, rows.weight_of_each(), unit])
-            for score in (new, old)
-        )
-        of_new = walk_weighted_rows(rows.take(by_new), unit[by_new], 2)
-        of_old = walk_weighted_rows(rows.take(by_old), unit[by_old], 1)
-        return cls(PairedRows.build(of_new, of_old, by_new, by_old))
-
-    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        del lanes, sizes  # all are computed at once
-        return auc_changes_by_lane(words, self.rows)
-
-
-class GroupWalk(ABC):
+class GroupWalk:
     """A walk of one group, whose variance is made of the influences of its rows."""
 
-    __slots__ = ()
+    # values and squared influences by lane and stratum, of the units with a bit
+    find_one: Callable[..., tuple[Array, Array]]
+    has_factors: bool  # whether squared influences have factors for the number of units
 
-    @abstractmethod
-    def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
-        """Return values and squared influences by lane and stratum, of the units with a bit."""
+    @classmethod
+    def of(cls, part: Any, rows: Sample, unit: Integers) -> GroupWalk:
+        """Sort rows whose units are numbered by stratum."""
+        if part.walk is WalkKind.AVERAGE_PRECISION:
+            by_score = SortedRows.of(rows, unit)
+            return cls(partial(average_precision_by_lane, rows=by_score), has_factors=False)
+        classes, weighted = ClassRows.of(rows, unit), part.is_weighted
+        return cls(partial(one_versus_rest_by_lane, rows=classes, weighted=weighted), True)
 
     def find_variance(self, squares: Array, sizes: Array) -> Array:
-        """Return the variance from the squared influences of so many units: their sum."""
-        del sizes
-        return squares
+        """Return the variance from the squared influences of so many units; one has none."""
+        if self.has_factors:
+            return squares
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sizes > 1, squares * (sizes / (sizes - 1)), np.nan)
 
     def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
-        both = [self.find_one(one, lanes) for one in (words, ~words)]
+        """Walk for both groups."""
+        both = [self.find_one(one, lanes=lanes) for one in (words, ~words)]
         value, squares = (np.stack(one, axis=-1) for one in zip(*both, strict=True))
         return value, self.find_variance(squares, np.broadcast_to(sizes, value.shape))
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionWalk(GroupWalk):
-    """The walk of an average precision."""
-
-    rows: SortedRows
-
-    @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Integers) -> PrecisionWalk:
-        """Sort rows whose units are numbered by stratum."""
-        del part
-        return cls(SortedRows.of(rows, unit))
-
-    def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
-        return average_precision_by_lane(words, self.rows, lanes)
-
-    def find_variance(self, squares: Array, sizes: Array) -> Array:
-        """Return n/(n − 1) times the squared influences of n units; one has no variance."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(sizes > 1, squares * (sizes / (sizes - 1)), np.nan)
+def _make_walk(part: RankMetric | RankChange, rows: Sample, unit: Integers) -> Walk:
+    """Sort the rows by each score of the metric."""
+    if part.walk in GROUP_WALKS:
+        return GroupWalk.of(part, rows, unit).find_both
+    if part.walk is WalkKind.AUC:
+        return _all_lanes(partial(weighted_auc_by_lane, rows=walk_weighted_rows(rows, unit)))
+    label, old, new = rows.contributions.T
+    by_new, by_old = (
+        order_by([rows.stratum, score, label, rows.weight_of_each(), unit]) for score in (new, old)
+    )
+    of_new = walk_weighted_rows(rows.take(by_new), unit[by_new], 2)
+    of_old = walk_weighted_rows(rows.take(by_old), unit[by_old], 1)
+    paired = PairedRows.build(of_new, of_old, by_new, by_old)
+    return _all_lanes(partial(auc_changes_by_lane, rows=paired))
 
 
-@dataclass(frozen=True, slots=True)
-class ClassWalk(GroupWalk):
-    """The walks of an AUC of each class against the rest.
-
-    Factors of squared influences depend on the number of units of each class.
-    """
-
-    rows: ClassRows
-    is_weighted: bool
-
-    @classmethod
-    def of(cls, part: Any, rows: Sample, unit: Integers) -> ClassWalk:
-        """Sort rows whose units are numbered by stratum."""
-        return cls(ClassRows.of(rows, unit), part.is_weighted)
-
-    def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
-        return one_versus_rest_by_lane(words, self.rows, lanes, weighted=self.is_weighted)
-
-
-GROUP_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Integers], GroupWalk]] = {
-    WalkKind.AVERAGE_PRECISION: PrecisionWalk.of,
-    WalkKind.ONE_VERSUS_REST: ClassWalk.of,
-}
-_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Integers], Walk]] = {
-    **GROUP_WALKS,
-    WalkKind.AUC: WeightedAucWalk.of,
-    WalkKind.AUC_CHANGE: AucChangeWalk.of,
-}
+def _all_lanes(walk: Callable[[Words], tuple[Array, Array]]) -> Walk:
+    """Return a walk that fills in all lanes."""
+    return lambda words, _lanes, _sizes: walk(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +129,7 @@ class SortedRowsEngine(UnitsEngine):
             variance=variance,
             n_bootstrap=n_bootstrap,
             part=part,
-            walk=_WALKS[part.walk](part, rows, unit),
+            walk=_make_walk(part, rows, unit),
             contributions=rows.contributions,
             weight=rows.weight,
             unit=unit,
@@ -232,19 +157,20 @@ class SortedRowsEngine(UnitsEngine):
             rows.n_strata,
             lambda: rows.contributions[order],
         )
+        centres = sorted_units.centres(float(layout.in_first.mean()))
         return cls(
             layout=layout,
             weights=weights,
             variance=variance,
             n_bootstrap=n_bootstrap,
             part=part,
-            walk=AucWalk(sorted_units, sorted_units.centres(float(layout.in_first.mean()))),
+            walk=_all_lanes(partial(auc_by_lane, layout=sorted_units, centres=centres)),
             contributions=rows.contributions,
             row=order,
         )
 
     def _of_words(self, words: Words, lanes: int) -> Estimates:
-        found = self.walk.find_both(words, lanes, self.layout.sizes)
+        found = self.walk(words, lanes, self.layout.sizes)
         value, variance = self.part.of_walk(*found)
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value[None], variance[None], size[None])
