@@ -16,7 +16,6 @@ from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import permute
 from fairperm.inference.null import Null, PValue, agree, note_undefined
 from fairperm.inference.reference import (
-    AtLeastNormal,
     Permutations,
     at_least_normal,
 )
@@ -225,7 +224,7 @@ def run(tests: Sequence[PermutationTest[Any]], resampling: Resampling) -> list[T
         elif (every := test.enumerated(resampling.n_resamples)) is not None:
             block, log_probability = every
             null = Null(test.statistics([block], None), log_probability)
-            tested[place] = _compare(test, Permutations(null, test.smallest()), [block])
+            tested[place] = _compare(test, _permutations(test, null), [block])
         else:
             drawn[place] = _stopping_rule(test, resampling)
     requests = [tests[place].request(_stop(tests[place], rule)) for place, rule in drawn.items()]
@@ -237,15 +236,17 @@ def run(tests: Sequence[PermutationTest[Any]], resampling: Resampling) -> list[T
             n = rule.count(test.statistics(blocks, rule.least))
         # each permutation is studentized by its own standard error, as the sample is
         null = Null(test.statistics(blocks, n)[:n], stopped_early=n is not None)
-        tested[place] = _compare(test, Permutations(null, test.smallest()), blocks)
+        tested[place] = _compare(test, _permutations(test, null), blocks)
     return [tested[place] for place in range(len(tests))]
+
+
+def _permutations(test: PermutationTest[B], null: Null) -> Permutations:
+    return Permutations(null, test.smallest(), test.observed.has_normal_floor)
 
 
 def _compare(test: PermutationTest[B], reference: Reference, blocks: Sequence[B]) -> Tested:
     """Count the draws that are at least as extreme as the sample."""
     seen = test.observed
-    if seen.has_normal_floor:
-        reference = AtLeastNormal(reference)
     p = reference.pvalue(seen.statistic, seen.ordering, seen.tolerance, seen.level)
     return Tested(seen, reference, p, test.notes(reference.null, blocks))
 

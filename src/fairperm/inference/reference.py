@@ -62,34 +62,39 @@ class Permutations:
 
     null: Null
     smallest: float = 0.0
+    # Whether no tail has a smaller p-value than the normal limit: permutations that hardly vary do
+    # not show how far chance goes. Two-sided is twice the smaller tail, so that p-values and
+    # critical values agree.
+    are_at_least_normal: bool = False
 
     @property
     def n_resamples(self) -> int:
-        """The number of permutations."""
         return len(self.null.statistic)
 
     @property
     def exact(self) -> bool:
-        """Whether all permutations were counted."""
         return self.null.log_probability is not None
 
     def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
         """Return the share of permutations that are as extreme; ties are."""
-        return pvalue(self.null, statistic, ordering, tolerance, level)
+        if self.are_at_least_normal and ordering == "two-sided":
+            tails = (self.pvalue(statistic, side, tolerance, level) for side in DIRECTIONS)
+            return min(tails, key=lambda tail: tail.value).doubled()
+        found = pvalue(self.null, statistic, ordering, tolerance, level)
+        floor = normal_pvalue(statistic, ordering).value if self.are_at_least_normal else 0.0
+        return found.at_least(floor)
 
     def critical(self, ordering: str, level: float) -> tuple[float, float]:
         """Return quantiles of the permutations."""
-        return critical_values(self.null, ordering, level)
+        found = critical_values(self.null, ordering, level)
+        return at_least_normal(found, ordering, level) if self.are_at_least_normal else found
 
-    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
+    def most_extreme_pvalue(self, ordering: str) -> float:
         """Return the p-value of the most extreme permutation."""
-        del enough
         found = self.null.statistic[np.isfinite(self.null.statistic)]
         ends = (float(found.min()), float(found.max())) if found.size else ()
-        return min(
-            (self.pvalue(one, ordering, TIE * (1 + abs(one)), 0.95).value for one in ends),
-            default=0.0,
-        )
+        tails = (pvalue(self.null, one, ordering, TIE * (1 + abs(one)), 0.95) for one in ends)
+        return min((tail.value for tail in tails), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,52 +123,6 @@ class NormalLimit:
         """Return 0: every p-value is possible."""
         del ordering, enough
         return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class AtLeastNormal:
-    """Another reference in whose tails no p-value is smaller than that of the normal limit.
-
-    Permutations that hardly vary do not show how far chance goes. Two-sided is twice the smaller
-    tail, so that p-values and critical values agree.
-    """
-
-    permuted: Reference
-
-    @property
-    def null(self) -> Null:
-        """What charts show: that of the other reference."""
-        return self.permuted.null
-
-    @property
-    def n_resamples(self) -> int:
-        """The number of draws of the other reference."""
-        return self.permuted.n_resamples
-
-    @property
-    def exact(self) -> bool:
-        """Whether the other reference is."""
-        return self.permuted.exact
-
-    @property
-    def smallest(self) -> float:
-        return self.permuted.smallest
-
-    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
-        """Return the larger p-value of both in each tail."""
-        if ordering == "two-sided":
-            tails = (self.pvalue(statistic, side, tolerance, level) for side in DIRECTIONS)
-            return min(tails, key=lambda tail: tail.value).doubled()
-        found = self.permuted.pvalue(statistic, ordering, tolerance, level)
-        return found.at_least(normal_pvalue(statistic, ordering).value)
-
-    def critical(self, ordering: str, level: float) -> tuple[float, float]:
-        """Return the critical value that is farther out, on each side."""
-        return at_least_normal(self.permuted.critical(ordering, level), ordering, level)
-
-    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
-        """Return that of the other reference: the normal limit has none."""
-        return self.permuted.most_extreme_pvalue(ordering, enough)
 
 
 def at_least_normal(
