@@ -46,14 +46,11 @@ Frame: TypeAlias = "IntoFrame | Mapping[Any, Any]"
 MetricLike: TypeAlias = "str | Callable[..., Any] | AnyMetric"
 """A metric's name or alias, or a function ``metric(y_true, y_pred)``."""
 
-Label: TypeAlias = "Hashable"
-"""A value of a column of labels."""
+Label: TypeAlias = "Hashable"  # A value of a column of labels
 
-Groups: TypeAlias = "Sequence[Hashable]"
-"""Values of ``sensitive_features``."""
+Groups: TypeAlias = "Sequence[Hashable]"  # values of ``sensitive_features``
 
-StratumWeights: TypeAlias = "Mapping[Any, float]"
-"""A weight for every stratum."""
+StratumWeights: TypeAlias = "Mapping[Any, float]"  # A weight for every stratum
 
 Missing: TypeAlias = Literal["error", "drop", "group"]
 SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator", "unconditional"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.inference.multiplicity import order_tails, scale_tails
+from fairperm.inference.multiplicity import OUTWARDS, order_tails, scale_tails
 from fairperm.inference.null import MANY_UNDEFINED, normal_pvalue, normal_quantile, tie_tolerance
 from fairperm.inference.skewness import restore_skewness
 
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-9  # of a number of draws
 _AT_ONCE = 1 << 17  # statistics that are compared together: as many as a cache holds
-_OUTWARDS: Mapping[str, Mapping[str, np.ufunc]] = {  # by alternative, what is large in each tail
-    "two-sided": {"above": np.positive, "below": np.negative},
-    "symmetric": {"both": np.abs},
-    "greater": {"above": np.positive},
-    "less": {"below": np.negative},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +93,7 @@ def bands(
     tolerance = np.array(
         [tie_tolerance(float(s), span, np.array([e]), float(k)) for s, e, k in triples]
     )
-    outwards = _OUTWARDS[alternative]
+    outwards = OUTWARDS[alternative]
     tails = {
         side: _make_tail(
             draws,

@@ -11,8 +11,7 @@ class ErrorsByGap:
 
     __slots__ = ()
 
-    has_trials: ClassVar[bool] = False
-    """Whether it rests on two groups' counts of Bernoulli trials."""
+    has_trials: ClassVar[bool] = False  # whether it rests on two groups' counts of Bernoulli trials
     is_paired: ClassVar[bool] = False
     """Whether it rests on the rows of a group that changed from one model to another."""
 

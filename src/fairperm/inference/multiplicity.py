@@ -10,10 +10,18 @@ import numpy as np
 from fairperm.inference.null import TIE, snap_pvalue
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fairperm._utils.arrays import Array
 
 _SCALING_LEVEL = 0.975  # of the quantile that a tail is divided by
 _ROUNDING = 1e-9  # of a number of draws
+OUTWARDS: Mapping[str, Mapping[str, np.ufunc]] = {  # by alternative, what is large in each tail
+    "two-sided": {"above": np.positive, "below": np.negative},
+    "symmetric": {"both": np.abs},
+    "greater": {"above": np.positive},
+    "less": {"below": np.negative},
+}
 
 
 def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
@@ -87,14 +95,13 @@ def _scaling_rank(n: int) -> int:
     return math.ceil(_SCALING_LEVEL * (n + 1) - _ROUNDING)  # among n draws and the sample
 
 
-def two_tailed_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
+def max_t(statistic: Array, permuted: Array, rounding: Array, alternative: str) -> Array:
     """Return p-values by step-down max-T: of both tails, twice the smaller."""
-    # The statistics of the hypotheses, and of every draw for all of them, have the tails as their
-    # first axis: both S and −S, or |S| alone. Two tails are each scaled by a quantile of their own.
+    # S, −S or both are scaled by a quantile of their own; |S| has one tail
     pvalues = []
-    for mine, drawn in zip(observed, permuted, strict=True):
-        scale = np.ones_like(mine)
-        if len(observed) > 1:
+    for outwards in OUTWARDS[alternative].values():
+        mine, drawn, scale = outwards(statistic), outwards(permuted), np.ones_like(statistic)
+        if outwards is not np.abs:
             scale = scale_tails(order_tails(drawn.T), mine)
         pvalues.append(step_down_max_t(mine / scale, drawn / scale, rounding / scale))
     smallest: Array = np.min(pvalues, axis=0)

@@ -89,8 +89,9 @@ class Permutations:
         found = critical_values(self.null, ordering, level)
         return at_least_normal(found, ordering, level) if self.are_at_least_normal else found
 
-    def most_extreme_pvalue(self, ordering: str) -> float:
+    def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
         """Return the p-value of the most extreme permutation."""
+        del enough
         found = self.null.statistic[np.isfinite(self.null.statistic)]
         ends = (float(found.min()), float(found.max())) if found.size else ()
         tails = (pvalue(self.null, one, ordering, TIE * (1 + abs(one)), 0.95) for one in ends)

@@ -62,22 +62,15 @@ class Kind(StrEnum):
     """Labels and predictions, both 0 or 1; a threshold makes predictions of scores."""
     LABELS = "labels"
     """The same if there are two labels; otherwise labels and predictions are kept unchanged."""
-    CLASSES = "classes"
-    """Labels and predictions of any number of classes, kept unchanged."""
-    SCORE = "score"
-    """Binary labels and scores."""
-    PROBABILITY = "probability"
-    """Binary labels and scores from 0 to 1."""
-    REGRESSION = "regression"
-    """Numbers."""
-    ANY = "any"
-    """Values of any type, kept unchanged."""
-    NUMBERS = "numbers"
-    """A column of numbers, and labels of any type."""
+    CLASSES = "classes"  # labels and predictions of any number of classes, kept unchanged
+    SCORE = "score"  # binary labels and scores
+    PROBABILITY = "probability"  # binary labels and scores from 0 to 1
+    REGRESSION = "regression"  # numbers
+    ANY = "any"  # values of any type, kept unchanged
+    NUMBERS = "numbers"  # A column of numbers, and labels of any type
     CLASS_SCORES = "class_scores"
     """Labels of any number of classes, kept unchanged, and a column of scores for each."""
-    SEVERAL = "several"
-    """Several metrics at once: binary labels, with predictions, scores or both."""
+    SEVERAL = "several"  # several metrics at once: binary labels, with predictions, scores or both
 
     def __init__(self, value: str) -> None:
         # a threshold makes predictions of the scores, and nothing else uses these
@@ -108,16 +101,11 @@ class Kind(StrEnum):
 class Variance(StrEnum):
     """How the variance of a value is estimated, in the sample and in every draw."""
 
-    SCORE = "score"
-    """p(1 − p)/m with the rate p of all groups, which is one rate under the null."""
-    WALD = "wald"
-    """p(1 − p)/m with each group's own rate p."""
-    DELTA = "delta"
-    """Sum of the rows' squared influences."""
-    HALL = "hall"
-    """The same, and the statistic is without the skewness that the influences show."""
-    DELONG = "delong"
-    """DeLong's variance of an AUC."""
+    SCORE = "score"  # p(1 − p)/m with the rate p of all groups, which is one rate under the null
+    WALD = "wald"  # p(1 − p)/m with each group's own rate p
+    DELTA = "delta"  # sum of the rows' squared influences
+    HALL = "hall"  # the same, and the statistic is without the skewness that the influences show
+    DELONG = "delong"  # DeLong's variance of an AUC
     BOOTSTRAP = "bootstrap"
     """Variance of the values in bootstrap samples of each group, in every draw."""
     FAST_BOOTSTRAP = "fast_bootstrap"
@@ -134,12 +122,9 @@ class Variance(StrEnum):
 class Scheme(StrEnum):
     """Among which rows group labels are exchanged, if they are."""
 
-    POOLED = "pooled"
-    """All rows."""
-    WITHIN_LABEL = "within_label"
-    """Rows of equal label."""
-    DENOMINATOR = "denominator"
-    """Rows in the denominator of a rate."""
+    POOLED = "pooled"  # all rows
+    WITHIN_LABEL = "within_label"  # rows of equal label
+    DENOMINATOR = "denominator"  # rows in the denominator of a rate
     UNCONDITIONAL = "unconditional"
     """None: given their denominators, two rates are two binomial samples."""
 
@@ -256,18 +241,14 @@ class AnyMetric:
 
     is_function: ClassVar[bool] = False
     """Whether it is a user's function, which is called for every sample."""
-    is_rank: ClassVar[bool] = False
-    """Whether it is made of ranks of scores."""
-    has_totals: ClassVar[bool] = False
-    """Whether it is a function of totals of contributions."""
+    is_rank: ClassVar[bool] = False  # whether it is made of ranks of scores
+    has_totals: ClassVar[bool] = False  # whether it is a function of totals of contributions
     walk: ClassVar[WalkKind | None] = None
     """What is found by walking through sorted rows; None for a metric of totals, or a function."""
-    has_counts: ClassVar[bool] = True
-    """Whether a sample may be given as counts of equal rows."""
+    has_counts: ClassVar[bool] = True  # whether a sample may be given as counts of equal rows
     is_distance: ClassVar[bool] = False
     """Whether it compares the distributions of two groups, and has no value in either."""
-    is_ranking: ClassVar[bool] = False
-    """Whether it is made of ranked lists of items."""
+    is_ranking: ClassVar[bool] = False  # whether it is made of ranked lists of items
     is_per_class: ClassVar[bool] = False
     """Whether it stands for one metric of each class of the data."""
     allows_for_one_row: ClassVar[bool] = False

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.inference.bands import bands
-from fairperm.inference.multiplicity import (
-    adjust_pvalues,
-    order_tails,
-    scale_tails,
-    step_down_max_t,
-    two_tailed_max_t,
-)
+from fairperm.inference.multiplicity import adjust_pvalues, max_t
 from fairperm.inference.null import agree, normal_quantile
 from fairperm.metrics.definition import metrics_of_totals
 
@@ -66,7 +60,7 @@ def judge(
     if adjust == "maxt":
         with np.errstate(divide="ignore", invalid="ignore"):
             rounding = np.where(error > 0, scale[0] / error, 0.0)
-        adjusted[tested] = _max_t(
+        adjusted[tested] = max_t(
             statistic[tested], permuted[:, tested], rounding[tested], alternative
         )
         if sample.plan.removes_skewness:  # draws that hardly vary do not show how far chance goes
@@ -84,19 +78,6 @@ def judge(
         agreed = [agree((a, b), p, alternative, 1 - alpha, t) for a, b, p, t in ends]
         low, high = np.array(agreed).T
     return Judgement(found.pvalue, adjusted, low, high)
-
-
-def _max_t(statistic: Array, permuted: Array, rounding: Array, alternative: str) -> Array:
-    """Return p-values by step-down max-T, each tail over a quantile of its own."""
-    if alternative == "symmetric":
-        return two_tailed_max_t(np.abs(statistic)[None], np.abs(permuted)[None], rounding)
-    if alternative == "two-sided":
-        both = np.stack([statistic, -statistic]), np.stack([permuted, -permuted])
-        return two_tailed_max_t(*both, rounding)
-    if alternative == "less":
-        statistic, permuted = -statistic, -permuted
-    scale = scale_tails(order_tails(permuted.T), statistic)
-    return step_down_max_t(statistic / scale, permuted / scale, rounding / scale)
 
 
 def _reaches(
