@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows
 ALTERNATIVES = ("two-sided", "symmetric", "greater", "less")
 ENGINES = {  # thresholds at which every sample goes one way
-    "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
-    "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_COUNT_COST": 10**12},
+    "counts": {"_FEW_CELLS": 10**9, "MERGEABLE": 10**9},
+    "units": {"_FEW_CELLS": -1, "MERGEABLE": -1, "COUNT_COST": 10**12},
 }
 
 

@@ -78,8 +78,8 @@ UNPAIRED_Z = {
 
 PRINTED = 5e-15  # relative: R printed 15 digits or more
 ENGINES = {  # thresholds at which every sample goes one way
-    "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
-    "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_COUNT_COST": 10**12},
+    "counts": {"_FEW_CELLS": 10**9, "MERGEABLE": 10**9},
+    "units": {"_FEW_CELLS": -1, "MERGEABLE": -1, "COUNT_COST": 10**12},
 }
 
 pytestmark = pytest.mark.parametrize("engine", ENGINES)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from fairperm.engines.estimates import Estimates
 
 ENGINES = {  # thresholds at which every sample goes one way
-    "counts": {"_FEW_COUNTS": 10**9, "_MERGEABLE": 10**9},
-    "units": {"_FEW_COUNTS": -1, "_MERGEABLE": -1, "_COUNT_COST": 10**12},
+    "counts": {"_FEW_COUNTS": 10**9, "MERGEABLE": 10**9},
+    "units": {"_FEW_COUNTS": -1, "MERGEABLE": -1, "COUNT_COST": 10**12},
 }
 KINDS = {"counts": CellsEngine, "units": ManyGroupsEngine}
 

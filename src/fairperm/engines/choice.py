@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 _FEW_CELLS = 16  # of a stratum: so few can always be drawn, and often enumerated
 _FEW_COUNTS = 64  # of many groups: so few are always drawn
-_COUNT_COST = 50  # rows that a units engine visits in the time of drawing one count
-_MAX_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
+COUNT_COST = 50  # rows that a units engine visits in the time of drawing one count
+MAX_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
 _MAX_KINDS = 1 << 20  # of that many rows, so many distinct ones are counted, wherever they are
-_MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
+MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
 class Engine(Permuting, Protocol):
@@ -123,17 +123,17 @@ def _cells(
 ) -> Cells | None:
     """Return the counts of the distinct rows, if they are drawn faster than the rows."""
     n = rows.count.sum()
-    if n > _MAX_ROWS:
+    if n > MAX_ROWS:
         rows = rows.merge_if_few(_MAX_KINDS)  # as a database would have counted them
     n_counts = len(rows.count) * (1 if many else 2)
     # rates have only a few kinds of row, and rows that a database counted may not fit into memory
-    are_too_many = n > max(_MAX_ROWS, 2 * len(rows.count))
+    are_too_many = n > max(MAX_ROWS, 2 * len(rows.count))
     is_rate = variance is not None and variance.is_binomial
     must_count = not many and (is_rate or are_too_many)
-    if must_count or len(rows.count) <= _MERGEABLE or _COUNT_COST * n_counts <= n:
+    if must_count or len(rows.count) <= MERGEABLE or COUNT_COST * n_counts <= n:
         cells = Cells.count(rows, weights)
         size = cells.counts.size
         are_few = size <= _FEW_COUNTS if many else len(cells.block) <= _FEW_CELLS
-        if must_count or are_few or _COUNT_COST * size <= n:
+        if must_count or are_few or COUNT_COST * size <= n:
             return cells.arrange(many=many)
     return None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm.engines.choice import COUNT_COST, MAX_ROWS, MERGEABLE
 from fairperm.engines.resampling.blocks import BLOCK
 from fairperm.engines.resampling.draws import permute
 from fairperm.engines.resampling.enumeration import enumerate_permutations
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from fairperm.metrics.distances import Distance
 
 _FEW_COUNTS = 128  # so few are always drawn
-_MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
-_COUNT_COST = 50  # rows that are visited in the time of drawing one count
-_MAX_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
 _ROOM = 1 << 22  # counts that are drawn at a time
 
 
@@ -78,14 +76,14 @@ class DistanceEngine(Protocol):
 def choose_distance_engine(distance: Distance, rows: Sample) -> DistanceEngine:
     """Return the counts engine if rows repeat or are few, else an engine of units."""
     n, n_kinds = rows.count.sum(), len(rows.count)
-    must_count = n > max(_MAX_ROWS, 2 * n_kinds)
+    must_count = n > max(MAX_ROWS, 2 * n_kinds)
     is_plain = rows.weight is None and rows.cluster is None
-    if is_plain and (must_count or n_kinds <= _MERGEABLE or _COUNT_COST * n_kinds <= n):
+    if is_plain and (must_count or n_kinds <= MERGEABLE or COUNT_COST * n_kinds <= n):
         by_content = {"value": rows.contributions[:, 0], "block": rows.block}
         order = order_by([*by_content.values()])
         n_cells = len(run_starts(*(one[order] for one in by_content.values())))
         size = rows.n_strata * rows.n_groups * n_cells  # known before memory is taken for it
-        if must_count or size <= _FEW_COUNTS or _COUNT_COST * size <= n:
+        if must_count or size <= _FEW_COUNTS or COUNT_COST * size <= n:
             cells = Cells.from_rows(replace(rows, columns=by_content), None)
             return _CountsEngine.of(distance, cells)
     return _UnitsEngine.from_rows(distance, rows)
@@ -365,7 +363,7 @@ class Deviations:
         if of_numbers:
             shares = np.cumsum(shares) - of_cell  # each section's add up to 1
         return cls(
-            rows=replace(rows, weight=rows.weight * factor[rows.unit]),
+            rows=rows._replace(weight=rows.weight * factor[rows.unit]),
             unit_weight=own * factor,
             shares=shares,
             group_weight=group_weight.reshape(2, -1),

@@ -292,10 +292,10 @@ def test_very_many_rows_are_counted_in_memory_as_in_an_engine(
 ) -> None:
     """One seed has one p-value: rows that repeat are drawn by kind, wherever they are."""
     table = sample(3_000)
-    monkeypatch.setattr(choice, "_MAX_ROWS", 1_000)
+    monkeypatch.setattr(choice, "MAX_ROWS", 1_000)
     monkeypatch.setattr(choice, "_MAX_KINDS", 600)
     monkeypatch.setattr(columns, "MAX_REPEATED", 1_000)
-    monkeypatch.setattr(choice, "_MERGEABLE", 0)
+    monkeypatch.setattr(choice, "MERGEABLE", 0)
     expected = run(LAZY["duckdb"](table), metric)
     assert same(run(table, metric), expected)
     assert same(run(LAZY["polars"](table), metric), expected)

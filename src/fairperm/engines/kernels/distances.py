@@ -6,8 +6,7 @@ its cluster, which is in the first group of lane ``l`` if bit ``l`` of its word 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Integers, Words
 
 
-@dataclass(frozen=True, slots=True)
-class SortedRows:
+class SortedRows(NamedTuple):
     """Rows by section and value.
 
     ``cell`` numbers the values of all sections, ``step`` is the distance from the last row of a
@@ -70,7 +68,7 @@ def walk_gaps(
     found = np.zeros((len(rows.totals), 3, LANES))
     share = np.empty(0) if share is None else share
     drift = np.empty((0, 0)) if drift is None else drift
-    _walk(words, rows.unit, rows.weight, rows.step, rows.starts, first, second, share, drift, found)
+    _walk(words, rows, first, second, share, drift, found)
     return found
 
 
@@ -96,16 +94,14 @@ def _weigh_both(words: Words, weight: Array, section: Integers, found: Array) ->
 @kernel
 def _walk(
     words: Words,
-    unit: Integers,
-    weight: Array,
-    step: Array,
-    starts: Integers,
+    rows: SortedRows,
     first: Array,
     second: Array,
     share: Array,
     drift: Array,
     found: Array,
 ) -> None:
+    unit, weight, step, starts = rows.unit, rows.weight, rows.step, rows.starts
     # Both groups are added up: a difference of totals would be lost beside very large weights.
     mine, others = np.empty(LANES), np.empty(LANES)
     for s in range(starts.size - 1):
