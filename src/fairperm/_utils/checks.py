@@ -96,11 +96,9 @@ def jobs(value: object) -> int:
 
 
 def seed(rng: object) -> int:
-    """Return the integer that all random streams of a test are derived from.
-
-    None takes fresh entropy, and a Generator gives its next integer. The result of a test keeps the
-    integer, so it can be computed again.
-    """
+    """Return the integer that all random streams of a test are derived from."""
+    # None takes fresh entropy, and a Generator gives its next integer. The result of a test keeps
+    # the integer, so it can be computed again.
     if rng is None:
         return secrets.randbits(53)  # the widest integer that every JSON reader keeps exact
     if isinstance(rng, np.random.Generator):

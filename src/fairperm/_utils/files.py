@@ -66,11 +66,9 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 @contextlib.contextmanager
 def hold_lock(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let only one process at a time work on a file; others wait.
-
-    The lock is on ``NAME.lock`` beside it, which stays: the file itself is replaced. It ends with
-    the process, however that ends.
-    """
+    """Let only one process at a time work on a file; others wait."""
+    # The lock is on ``NAME.lock`` beside it, which stays: the file itself is replaced. It ends with
+    # the process, however that ends.
     target = check_target(path)
     beside = target.with_name(f"{target.name}.lock")
     try:

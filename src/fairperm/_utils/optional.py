@@ -23,10 +23,8 @@ EXTRA_OF = {  # the modules that are imported, by the extra that installs them
 
 @contextmanager
 def optional(what: str) -> Iterator[None]:
-    """Raise MissingPartError if what is imported here is an optional package that is missing.
-
-    ``what``, which needs it, begins the sentence: "A chart".
-    """
+    """Raise MissingPartError if what is imported here is an optional package that is missing."""
+    # ``what``, which needs it, begins the sentence: "A chart"
     try:
         yield
     except ModuleNotFoundError as error:

@@ -21,10 +21,8 @@ _listeners: list[Callable[[int, int], None]] = []
 
 
 def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T]:
-    """Yield the steps, at most ``total``, and after a second show a bar of how many are done.
-
-    ``progress`` True shows the bar, False does not, None shows it on a terminal or in a notebook.
-    """
+    """Yield the steps, at most ``total``, and after a second show a bar of how many are done."""
+    # ``progress`` True shows the bar, False does not, None shows it on a terminal or in a notebook
     if _listeners:
         for done, step in enumerate(steps, 1):
             yield step
@@ -73,10 +71,8 @@ def waiting(message: str, progress: bool | None) -> Iterator[None]:
 
 
 def say_compiling() -> None:
-    """Say once that kernels are compiled, on standard error: also where nobody sees a bar.
-
-    In a notebook, which shows standard error as an error, it is said on standard output.
-    """
+    """Say once that kernels are compiled, on standard error: also where nobody sees a bar."""
+    # in a notebook, which shows standard error as an error, it is said on standard output
     if not _compiling_is_said.is_set():
         _compiling_is_said.set()
         out = sys.stdout if "ipykernel" in sys.modules else sys.stderr

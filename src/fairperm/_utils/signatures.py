@@ -24,10 +24,8 @@ _ENTRIES = re.compile(r"^(?=\S)", re.MULTILINE)  # every entry begins where a li
 
 
 def shares(model: Callable[..., Any], shared: type | None = None) -> Callable[[F], F]:
-    """Give a function the signature and the docstring with the parameters of a model's.
-
-    ``shared`` is the TypedDict of ``**given``. Without one, only texts are taken from the model.
-    """
+    """Give a function the signature and the docstring with the parameters of a model's."""
+    # ``shared`` is the TypedDict of ``**given``. Without one, only texts are taken from the model.
     known = inspect.signature(model).parameters
 
     def decorate(function: F) -> F:
@@ -51,10 +49,8 @@ def keys_of(shared: type) -> frozenset[str]:
 
 
 def complete(function: Callable[..., Any], given: Given) -> Given:
-    """Return what was given to a function as ``**given``, with the defaults of its signature.
-
-    Raises InputTypeError for unknown and missing arguments, as Python does for plain signatures.
-    """
+    """Return what was given to a function as ``**given``, with the defaults of its signature."""
+    # raises InputTypeError for unknown and missing arguments, as Python does for plain signatures
     name, arguments = f"{function.__name__}()", inspect.signature(function).parameters
     shared = {one: arguments[one].default for one in arguments if one not in _own_names(function)}
     for one in given:

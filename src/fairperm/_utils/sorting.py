@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Places
 
-def order_by(columns: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+
+def order_by(columns: Sequence[NDArray[Any]]) -> Places:
     """Return the order by the first column, ties by the second, and so on.
 
     Rows that are equal in all columns may come in any order. Constant columns and a first column
@@ -41,15 +43,11 @@ def order_by(columns: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     return order
 
 
-def content_keys(
-    of_row: NDArray[np.intp], rank: NDArray[np.floating[Any]]
-) -> list[NDArray[np.float64]]:
-    """Return keys that distinguish clusters by the ranks of their rows, in any order.
-
-    They are the rows' number, sum, sum of squares and sum of scrambled ranks: without the last,
-    ranks 1, 5, 6 and 2, 3, 7 would have equal keys.
-    """
-    weights: list[NDArray[np.float64]] = [rank.astype(np.float64) ** power for power in (0, 1, 2)]
+def content_keys(of_row: Places, rank: NDArray[np.floating[Any]]) -> list[Array]:
+    """Return keys that distinguish clusters by the ranks of their rows, in any order."""
+    # they are the rows' number, sum, sum of squares and sum of scrambled ranks: without the last,
+    # ranks 1, 5, 6 and 2, 3, 7 would have equal keys
+    weights: list[Array] = [rank.astype(np.float64) ** power for power in (0, 1, 2)]
     bits = rank.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
@@ -57,7 +55,7 @@ def content_keys(
     return [np.bincount(of_row, weight).astype(np.float64) for weight in weights]
 
 
-def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
+def run_starts(*columns: NDArray[Any]) -> Places:
     """Return the places where runs of rows that are equal in all columns start."""
     is_new = np.zeros(len(columns[0]), bool)
     is_new[:1] = True
@@ -66,12 +64,12 @@ def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
     return np.flatnonzero(is_new)
 
 
-def run_numbers(starts: NDArray[np.intp], n_rows: int) -> NDArray[np.intp]:
+def run_numbers(starts: Places, n_rows: int) -> Places:
     """Return for each row the number of its run, from where the runs start."""
     return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n_rows)))
 
 
-def equate_close(values: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+def equate_close(values: Array, errors: Array) -> Array:
     """Return the values, with neighbours made equal that differ by at most an error of either."""
     order = np.argsort(values, axis=None)
     ordered, error = values.ravel()[order], errors.ravel()[order]
@@ -82,7 +80,7 @@ def equate_close(values: NDArray[np.float64], errors: NDArray[np.float64]) -> ND
     return equated.reshape(values.shape)
 
 
-def ranks(column: NDArray[Any]) -> NDArray[np.intp]:
+def ranks(column: NDArray[Any]) -> Places:
     """Return each value's rank among the distinct values; see :func:`sort_key` for objects."""
     if column.dtype == object:
         rank = {value: i for i, value in enumerate(sorted({*column}, key=sort_key))}

@@ -238,10 +238,8 @@ class _Question:
     def _test_gap(
         self, pair: Pair, change: Pair, options: Options, too_small: Sequence[str]
     ) -> PeriodRow:
-        """Test the change of the gap and that of its size.
-
-        ``too_small`` says why a group is.
-        """
+        """Test the change of the gap and that of its size."""
+        # ``too_small`` says why a group is
         row = PeriodRow(metric=self.name, groups=pair, periods=change)
         try:
             found = compare_tables(self.table, self.metric, pair, change, "previous", options)

@@ -42,11 +42,9 @@ def is_picked(reference: object) -> bool:
 
 
 def put_picked_last(question: Question, settings: Settings) -> list[Hashable]:
-    """Return the groups of the question, of which the last is the best, or the worst.
-
-    Groups too small for a verdict are picked only if all are. Raises InputError if a group has that
-    very name, or if the groups have no values to compare.
-    """
+    """Return the groups of the question, of which the last is the best, or the worst."""
+    # Groups too small for a verdict are picked only if all are. Raises InputError if a group has
+    # that very name, or if the groups have no values to compare.
     word, table, metric = str(settings.reference), question.table, question.metric
     if word in table.groups:
         name = question.attribute
@@ -98,10 +96,8 @@ def keep_picked(
 def add_spreads(
     omnibus: Sequence[OmnibusRow], pairs: Sequence[ComparedPair], settings: Settings
 ) -> Iterator[OmnibusRow]:
-    """Yield the rows with the largest gap and the smallest ratio of all groups.
-
-    Only where every two of the groups that are judged were compared, in both directions.
-    """
+    """Yield the rows with the largest gap and the smallest ratio of all groups."""
+    # only where every two of the groups that are judged were compared, in both directions
     judged: dict[tuple[str, str], list[ComparedPair]] = {}
     for pair in pairs:
         if pair.is_judged and pair.tested is not None:

@@ -24,7 +24,7 @@ from fairperm.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from fairperm._utils.arrays import Places
 
 MAX_VALUES = 20
 _MAX_ROWS = 10**7  # generated
@@ -39,11 +39,11 @@ class Copies:
     values: tuple[Hashable, ...]
     proxies: Mapping[str, Mapping[Hashable, object]]
 
-    def rows(self, chosen: NDArray[np.intp]) -> nw.DataFrame[Any]:
+    def rows(self, chosen: Places) -> nw.DataFrame[Any]:
         """Return these rows as they are."""
         return self.frame[chosen.tolist(), :]
 
-    def copy(self, chosen: NDArray[np.intp], value: Hashable) -> Any:
+    def copy(self, chosen: Places, value: Hashable) -> Any:
         """Return these rows with one value of the attribute, and with what it does to proxies."""
         changed = {self.feature: value} | {name: of[value] for name, of in self.proxies.items()}
         frame = self.rows(chosen)
@@ -149,11 +149,9 @@ def _read_proxies(
 
 
 def generate(schema: object, n: int, seed: int) -> dict[str, Any]:
-    """Return rows drawn at random from a schema, each column by itself.
-
-    A list has categories, a ``range`` whole numbers, a pair the ends of numbers: all are equally
-    likely.
-    """
+    """Return rows drawn at random from a schema, each column by itself."""
+    # A list has categories, a ``range`` whole numbers, a pair the ends of numbers: all are equally
+    # likely
     if not isinstance(schema, Mapping) or not schema:
         raise InputTypeError("schema", "a mapping of names to lists, ranges or pairs", schema)
     if n > _MAX_ROWS:

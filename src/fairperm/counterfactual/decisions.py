@@ -23,8 +23,7 @@ from fairperm.inference.null import clopper_pearson
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Places
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
@@ -72,7 +71,7 @@ def judge_pairs(
     *,
     feature: str | None,
     values: tuple[Sequence[Hashable], Sequence[Hashable]] | None,
-    rows: NDArray[np.intp],
+    rows: Places,
     n_dropped: int,
     inputs: object,
 ) -> FlipTestResult:
@@ -145,7 +144,7 @@ def judge(
     *,
     feature: str,
     values: tuple[Hashable, ...],
-    rows: NDArray[np.intp],
+    rows: Places,
     inputs: object,
     sampled: str,
     is_anytime: bool = False,
@@ -195,16 +194,14 @@ def judge(
 
 def _number(
     decisions: Sequence[Sequence[Hashable]],
-) -> tuple[NDArray[np.intp], list[Hashable]]:
+) -> tuple[Places, list[Hashable]]:
     """Return a number for every decision, and the decisions in the order of these numbers."""
     places: dict[Hashable, int] = {}
     codes = [[places.setdefault(one, len(places)) for one in same] for same in decisions]
     return np.array(codes, np.intp), list(places)
 
 
-def _as_amounts(
-    codes: NDArray[np.intp], known: Sequence[Any], pos_label: object
-) -> tuple[NDArray[np.float64] | None, str]:
+def _as_amounts(codes: Places, known: Sequence[Any], pos_label: object) -> tuple[Array | None, str]:
     """Return decisions as numbers, whose means are compared, and the metric; None for texts."""
     if pos_label is not None:
         amounts = np.array([float(one == pos_label) for one in known])
@@ -219,9 +216,7 @@ def _are_scores(known: Sequence[Any]) -> bool:
     return len(known) > _MANY_NUMBERS and any(float(one) % 1 for one in known)
 
 
-def _count_pairs(
-    codes: NDArray[np.intp], amounts: NDArray[np.float64] | None, values: Sequence[Hashable]
-) -> Any:
+def _count_pairs(codes: Places, amounts: Array | None, values: Sequence[Hashable]) -> Any:
     for i, j in itertools.combinations(range(len(values)), 2):
         n_changed = int((codes[i] != codes[j]).sum())
         higher = lower = None
@@ -234,7 +229,7 @@ def _count_pairs(
 
 
 def _test(
-    amounts: NDArray[np.float64],
+    amounts: Array,
     metric: str,
     feature: str,
     values: tuple[Hashable, ...],

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from typing import Unpack
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Places
     from fairperm.counterfactual.copies import Copies
     from fairperm.counterfactual.result import FlipTestResult
     from fairperm.data.arguments import Frame, Label, Resamples, Seed
@@ -208,7 +207,7 @@ class _Answers:
         copies: Copies,
         model: Callable[[Any], Any],
         question: Question,
-        order: NDArray[np.intp],
+        order: Places,
     ) -> None:
         self.copies, self.model, self.question, self.order = copies, model, question, order
         self.decisions: list[list[Hashable]] = [[] for _ in copies.values]
@@ -248,7 +247,7 @@ class _Answers:
         more = f"The rows ended before the interval was as narrow as ± {stop.half_width:g}."
         return replace(result, notes=(more, *result.notes))
 
-    def _decide(self, chosen: NDArray[np.intp], value: Hashable) -> list[Hashable]:
+    def _decide(self, chosen: Places, value: Hashable) -> list[Hashable]:
         rows = self.copies.copy(chosen, value)
         try:
             found = self.model(rows)
@@ -290,7 +289,7 @@ def _find_model(predict: object) -> Callable[[Any], Any]:
     return found
 
 
-def _choose_rows(n_rows: int, n: int | None, seed: int, *, all_rows: bool) -> NDArray[np.intp]:
+def _choose_rows(n_rows: int, n: int | None, seed: int, *, all_rows: bool) -> Places:
     """Return the rows to use, in their order: all as they come, or so many at random."""
     if n is not None and n > n_rows:
         raise InputError("n", f"at most the {n_rows:,} rows of {argument('data')}", n)

@@ -18,8 +18,7 @@ from fairperm.metrics.definition import rate
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Booleans, Places
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
     from fairperm.subgroups.result import Subgroups
@@ -102,7 +101,7 @@ class FlipTestResult(ResultWithFrame):
     seed: int
     validity: str
     notes: tuple[str, ...]
-    rows: NDArray[np.intp] = field(repr=False)
+    rows: Places = field(repr=False)
     decisions: tuple[tuple[Hashable, ...], ...] = field(repr=False)
     inputs: Any = field(repr=False)
 
@@ -111,7 +110,7 @@ class FlipTestResult(ResultWithFrame):
         """How often decisions change, and whether chance explains the direction."""
         return answer_flips(self)
 
-    def changed(self) -> NDArray[np.bool_]:
+    def changed(self) -> Booleans:
         """Return for each of the rows whether its decision changes."""
         first, *others = self.decisions
         return np.array(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Codes, Places
     from fairperm.data.sample import Sample
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import AnyMetric, Metric, Variance
     from fairperm.metrics.ranks import RankMetric
-
-    Array = NDArray[np.float64]
 
 
 E = TypeVar("E", bound=Engine)
@@ -48,23 +47,16 @@ _OTHER = 255  # place of groups that are not compared
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows of two or more groups, their contributions to a metric, and the strata's weights.
-
-    Attributes
-    ----------
-    rows, weights
-        The rows of the strata that are compared, and these strata's weights. Other strata change
-        no draw and no number of the test.
-    strata
-        The places of these strata among those of the table.
-    every
-        The comparison of all strata, which describes the groups; None if all are compared.
-    """
+    """Rows of two or more groups, their contributions to a metric, and the strata's weights."""
 
     metric: AnyMetric
+    # The rows of the strata that are compared, and these strata's weights. Other strata change no
+    # draw and no number of the test.
     rows: Sample
     weights: Array | None
-    strata: NDArray[np.intp] = field(default_factory=lambda: np.zeros(1, np.intp))
+    # the places of these strata among those of the table
+    strata: Places = field(default_factory=lambda: np.zeros(1, np.intp))
+    # the comparison of all strata, which describes the groups; None if all are compared
     every: Comparison | None = None
 
     @classmethod
@@ -77,15 +69,13 @@ class Comparison:
         *,
         all_strata: bool = False,
     ) -> Comparison:
-        """Choose the rows of these groups. Raises InputError if they cannot be compared.
-
-        With ``all_strata``, those that cannot be compared are kept.
-        """
+        """Choose the rows of these groups. Raises InputError if they cannot be compared."""
+        # with ``all_strata``, those that cannot be compared are kept
         place = np.full(len(table.groups), _OTHER, np.uint8)
         place[[table.groups.index(one) for one in groups]] = np.arange(len(groups))
         side = place[table.group]
         wanted = side != _OTHER
-        chosen: NDArray[np.intp] | slice = slice(None) if wanted.all() else np.flatnonzero(wanted)
+        chosen: Places | slice = slice(None) if wanted.all() else np.flatnonzero(wanted)
         weights = None
         if stratum_weights is not None:
             weights = read_stratum_weights(table, stratum_weights)
@@ -107,7 +97,7 @@ class Comparison:
         plan: Plan,
         groups: tuple[Hashable, ...],
         side: NDArray[np.uint8],
-        chosen: NDArray[np.intp] | slice,
+        chosen: Places | slice,
         weights: Array | None,
     ) -> Comparison:
         rows = table.take(chosen)
@@ -202,11 +192,9 @@ class Comparison:
         return np.where(np.isfinite(spans), spans, sizes)
 
     def totals(self) -> dict[Hashable, dict[str, float]]:
-        """Return the number of rows of each group, and the totals that its value is made of.
-
-        With weights there are two of each: "numerator" counts rows, and "weighted numerator" is
-        the sum of their weights. "weight" is that of all rows.
-        """
+        """Return the number of rows of each group, and the totals that its value is made of."""
+        # With weights there are two of each: "numerator" counts rows, and "weighted numerator" is
+        # the sum of their weights. "weight" is that of all rows.
         rows = self.rows
         counts: dict[str, tuple[NDArray[Any], ...]] = {"": (rows.count,)}
         if rows.weight is not None:
@@ -228,10 +216,8 @@ class Comparison:
         }
 
     def total(self, *factors: NDArray[Any]) -> Array:
-        """Return by group the sum over its rows of the product of these columns.
-
-        It is rounded once: the order of rows changes no digit.
-        """
+        """Return by group the sum over its rows of the product of these columns."""
+        # it is rounded once: the order of rows changes no digit
         side, n_groups = self.rows.group, len(self.groups)
         pieces = split_rows(len(side))
 
@@ -252,11 +238,9 @@ class Comparison:
         return np.array([math.fsum(chain.from_iterable(list_of(g))) for g in range(n_groups)])
 
     def binning_errors(self) -> Array | None:
-        """Return a bound on the error of each group's value from putting scores into bins.
-
-        With strata, it is the largest bound of a stratum or of all rows; twice that if strata are
-        subtracted from others.
-        """
+        """Return a bound on the error of each group's value from putting scores into bins."""
+        # with strata, it is the largest bound of a stratum or of all rows; twice that if strata are
+        # subtracted from others
         if self.rows.bins is None or len(self.parts) > 1 or "y_score" not in self.parts[0].columns:
             return None
         rows, n_groups = self.rows, len(self.groups)
@@ -269,11 +253,9 @@ class Comparison:
         return 2 * largest if is_contrast(self.weights) else largest
 
     def note_bins(self, bounds: Array | None, error: Array) -> list[str]:
-        """Return a note if bins of scores may have moved the gap noticeably.
-
-        ``bounds`` are the binning errors. ``error`` is the standard error of the gap, or those of
-        the groups' values, which are then compared one by one.
-        """
+        """Return a note if bins of scores may have moved the gap noticeably."""
+        # ``bounds`` are the binning errors. ``error`` is the standard error of the gap, or those of
+        # the groups' values, which are then compared one by one.
         if bounds is None:
             return []
         is_gap = error.size == 1
@@ -314,9 +296,7 @@ def _contributions(
     return matrices[0] if len(matrices) == 1 else np.hstack(matrices)
 
 
-def _present(
-    stratum: NDArray[np.integer[Any]], n_strata: int
-) -> tuple[NDArray[np.intp], NDArray[np.integer[Any]]]:
+def _present(stratum: Codes, n_strata: int) -> tuple[Places, Codes]:
     """Return the strata that have rows, and each row's place among them."""
     if n_strata == 1:
         return np.zeros(1, np.intp), stratum

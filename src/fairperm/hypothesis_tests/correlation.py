@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import (
     format_count,
     format_interval,
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
+    from numpy.typing import NDArray
+
+    from fairperm._utils.arrays import Booleans
     from fairperm.data.arguments import (
         Alternative,
         Column,
@@ -51,8 +54,6 @@ if TYPE_CHECKING:
     )
     from fairperm.engines.kernels.shuffles import Margin
     from fairperm.engines.resampling.blocks import Stop
-
-Array = NDArray[np.float64]
 
 __all__ = ["CorrelationTestResult", "correlation_test"]
 
@@ -459,7 +460,7 @@ def _margin(name: str, ascending: Array, ranked: bool) -> Margin:
     return Margin(values / length, per_rank, starts.astype(np.uint32), stops.astype(np.uint32))
 
 
-def _where_missing(names: tuple[str, str], unknown: NDArray[np.bool_]) -> str:
+def _where_missing(names: tuple[str, str], unknown: Booleans) -> str:
     parts = []
     for name, rows in zip(names, map(np.flatnonzero, unknown), strict=True):
         if rows.size:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairperm._utils import streams
+from fairperm._utils.arrays import Array
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm._utils.progress import waiting
@@ -52,14 +52,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
     from typing import Unpack
 
+    from fairperm._utils.arrays import Integers
     from fairperm.data.arguments import Adjustment, Column, Columns, Pairing
     from fairperm.data.sample import Sample
     from fairperm.engines.distances import DistanceEngine
     from fairperm.engines.resampling.blocks import Resampling, Stop
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.distances import Distance
-
-Array = NDArray[np.float64]
 
 _ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
 _MAX_POINTS = 512  # of a curve of cumulative shares
@@ -383,11 +382,9 @@ def expected_distance(tested: Tested) -> float:
 
 
 def _check_sections(compared: Comparison, table: Sample) -> int:
-    """Return how many rows have no rows of the other group in their stratum and label.
-
-    Raises UndefinedMetricError if all rows have none, and InputError if a cluster has rows of
-    several labels.
-    """
+    """Return how many rows have no rows of the other group in their stratum and label."""
+    # raises UndefinedMetricError if all rows have none, and InputError if a cluster has rows of
+    # several labels
     rows = compared.rows
     if rows.cluster is not None and rows.block.any():
         order = np.lexsort([rows.block, rows.cluster])
@@ -470,11 +467,9 @@ def _note_few(effective: Array, compared: Comparison) -> Iterator[str]:
 
 
 def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
-    """Return the distributions of both groups, and where they differ most.
-
-    With labels or strata, each group has the same shares of them. Of curves with very many points,
-    those are kept that can be drawn.
-    """
+    """Return the distributions of both groups, and where they differ most."""
+    # With labels or strata, each group has the same shares of them. Of curves with very many
+    # points, those are kept that can be drawn.
     rows = compared.rows
     # no sum may depend on the order of rows, or on how many of them are counted as one
     if rows.weight is not None:
@@ -512,7 +507,7 @@ def _section_factors(rows: Sample) -> Array:
         return np.where(totals > 0, (shared / np.sort(shared).sum())[:, None] / totals, 0.0)
 
 
-def _count_units(rows: Sample) -> NDArray[np.int64]:
+def _count_units(rows: Sample) -> Integers:
     """Return how many units each row counts for: rows, or clusters at the first row of each."""
     if rows.cluster is None:
         return rows.count

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm.engines.estimates import Gaps, join_gaps
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.plan import Options
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import AnyMetric, Metric
-
-Array = NDArray[np.float64]
 
 _MIN_INFLUENTIAL_SETS = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
 _TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
@@ -318,11 +316,9 @@ def check_values(metric: Metric, groups: tuple[Hashable, ...], values: Array) ->
 
 
 def check_statistic(metric: Metric, statistic: float, options: Options) -> None:
-    """Raise UndefinedMetricError for a statistic that cannot be compared.
-
-    It is NaN if a group has a value without a standard error (an RMSE of zero), and infinite over
-    an error of zero, which no normal deviate is.
-    """
+    """Raise UndefinedMetricError for a statistic that cannot be compared."""
+    # it is NaN if a group has a value without a standard error (an RMSE of zero), and infinite over
+    # an error of zero, which no normal deviate is
     if np.isnan(statistic) or (options.is_limit and np.isinf(statistic)):
         rule = "one whose standard error over sets is defined, and not zero"
         raise UndefinedMetricError("metric", rule, metric.name)

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Integers, Places
     from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
-    Places = NDArray[np.intp]
 
 _ROUNDING = 1e-13  # relative rounding error of a mean, with room
 _MIN_UNITS = 2  # sets, or clusters of them: one alone shows no variance
@@ -31,34 +29,16 @@ _SAME_SET = "Rows of one set have the same value in it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidesOfSets:
-    """The sides of the sets that have all groups, and what was left out.
-
-    Attributes
-    ----------
-    n_rows
-        Each group's number of rows.
-    n_sets
-        The number of sets, which ``sides`` has fewer of if several are in one cluster.
-    is_clustered
-        Whether whole clusters of sets are exchanged.
-    n_left_out
-        The number of sets without rows of all groups.
-    n_strata_left_out
-        The number of strata that have sets, but too few.
-    compared
-        Which of the table's strata are compared.
-    weight
-        The total weight of the sets; None if all weigh the same.
-    """
+    """The sides of the sets that have all groups, and what was left out."""
 
     sides: Sides
-    n_rows: NDArray[np.int64]
-    n_sets: int
-    is_clustered: bool
-    n_left_out: int
-    n_strata_left_out: int
-    compared: NDArray[np.bool_]
-    weight: float | None
+    n_rows: Integers  # each group's number of rows
+    n_sets: int  # the number of sets, which ``sides`` has fewer of if several are in one cluster
+    is_clustered: bool  # whether whole clusters of sets are exchanged
+    n_left_out: int  # the number of sets without rows of all groups
+    n_strata_left_out: int  # the number of strata that have sets, but too few
+    compared: Booleans  # which of the table's strata are compared
+    weight: float | None  # the total weight of the sets; None if all weigh the same
 
     @property
     def n_strata(self) -> int:
@@ -75,7 +55,7 @@ class SidesOfSets:
             found["weight"] = self.weight
         return found
 
-    def base_sizes(self, metric: Metric) -> NDArray[np.int64]:
+    def base_sizes(self, metric: Metric) -> Integers:
         """Return on how many sets or clusters each group's value rests: of a rate, on its base."""
         totals = self.sides.totals
         bases = [(totals @ base > 0).sum(axis=0) for base in metric.bases().values()]
@@ -104,12 +84,10 @@ def read_sides(
     metric: Metric,
     groups: tuple[Hashable, ...],
     stratum_weights: object = None,
-    compared: NDArray[np.bool_] | None = None,
+    compared: Booleans | None = None,
 ) -> SidesOfSets:
-    """Return the mean contributions of each group in every set that has all, in any order.
-
-    The strata to compare are those of another metric, if given.
-    """
+    """Return the mean contributions of each group in every set that has all, in any order."""
+    # the strata to compare are those of another metric, if given
     k = len(groups)
     place = np.full(len(table.groups), -1)
     place[[table.groups.index(group) for group in groups]] = np.arange(k)
@@ -232,14 +210,10 @@ def _add_up(sides: Array, cluster: Places, stratum: Places) -> tuple[Array, Plac
     return totals, stratum[order[starts]]
 
 
-def _find_compared(
-    metric: Metric, totals: Array, stratum: Places, shares: Array
-) -> NDArray[np.bool_]:
-    """Return which strata count and have two units with rows of each base, in either group.
-
-    No exchange changes which these are, so that a test without the others stays exact.
-    """
-    compared: NDArray[np.bool_] = shares > 0
+def _find_compared(metric: Metric, totals: Array, stratum: Places, shares: Array) -> Booleans:
+    """Return which strata count and have two units with rows of each base, in either group."""
+    # no exchange changes which these are, so that a test without the others stays exact
+    compared: Booleans = shares > 0
     if len(shares) == 1:
         return compared
     for coefficients in metric.bases().values():

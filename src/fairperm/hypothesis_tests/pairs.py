@@ -52,10 +52,8 @@ def list_pairs(
     reference: Hashable,
     attribute: str,
 ) -> Iterable[tuple[Hashable, Hashable]]:
-    """Return the pairs to compare; the second one may be a name for all other groups.
-
-    Raises InputError for more groups than can be meant.
-    """
+    """Return the pairs to compare; the second one may be a name for all other groups."""
+    # raises InputError for more groups than can be meant
     _check_number(table, groups, compare, shown(attribute or UNNAMED_ATTRIBUTE))
     if compare == "reference":
         return ((group, reference) for group in groups if group != reference)

@@ -70,10 +70,8 @@ class Options:
     def check(
         cls, given: Mapping[str, Any], *, fewest: int = 1, or_auto: bool = True, **others: Any
     ) -> Self:
-        """Return the options among what a function was given. Raises InputError for a bad one.
-
-        ``fewest`` and ``or_auto`` are about the number of permutations.
-        """
+        """Return the options among what a function was given. Raises InputError for a bad one."""
+        # ``fewest`` and ``or_auto`` are about the number of permutations
         drawing = {name: given[name] for name in ("n_resamples", "rng", "n_jobs", "progress")}
         resampling = check_resampling(**drawing, fewest=fewest, or_auto=or_auto)
         chosen = {one.name: given.get(one.name, one.default) for one in fields(Options)[1:]}
@@ -95,11 +93,9 @@ class Options:
 
     @property
     def bootstrap(self) -> Resampling:
-        """The bootstrap samples of a standard error that is computed once.
-
-        As many as there are permutations, whose number ``n_bootstrap`` stands for if it is not
-        fixed.
-        """
+        """The bootstrap samples of a standard error that is computed once."""
+        # as many as there are permutations, whose number ``n_bootstrap`` stands for if it is not
+        # fixed
         if not self.resampling.stops_early:
             return self.resampling
         return replace(self.resampling, n_resamples=self.n_bootstrap, least=None)
@@ -116,42 +112,27 @@ _WITHOUT_BASE_RATES = {Kind.CLASSES, Kind.REGRESSION, Kind.ANY}  # labels need n
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A scheme and a variance that fit the metric and the rows: plain, weighted or clustered.
-
-    Attributes
-    ----------
-    is_chosen
-        Whether the user chose this variance.
-    variance_name
-        The variance as the plain text that results show.
-    is_binomial
-        Whether the variance is that of rates.
-    is_bootstrapped_once
-        Whether the observed gap has a bootstrap error, and permuted gaps share their own.
-    has_closed_form
-        Whether the variance has a formula.
-    fixes_denominators
-        Whether labels are exchanged only among the rows of each rate's denominator. Each of those
-        rows is a Bernoulli trial: equal rates are equal distributions.
-    leaves_one_out
-        Whether units weigh differently: their influences are leave-one-out ones, and no p-value is
-        below that of the normal limit.
-    depends_on_sum
-        Whether a Mantel–Haenszel gap depends only on the sum of the strata's counts.
-    """
+    """A scheme and a variance that fit the metric and the rows: plain, weighted or clustered."""
 
     metric: AnyMetric
     scheme: Scheme
     variance: Variance | None
     weighted: bool = False
     clustered: bool = False
-    is_chosen: bool = False
+    is_chosen: bool = False  # whether the user chose this variance
+    # the variance as the plain text that results show
     variance_name: str | None = field(init=False)
-    is_binomial: bool = field(init=False)
+    is_binomial: bool = field(init=False)  # whether the variance is that of rates
+    # whether the observed gap has a bootstrap error, and permuted gaps share their own
     is_bootstrapped_once: bool = field(init=False)
-    has_closed_form: bool = field(init=False)
+    has_closed_form: bool = field(init=False)  # whether the variance has a formula
+    # Whether labels are exchanged only among the rows of each rate's denominator. Each of those
+    # rows is a Bernoulli trial: equal rates are equal distributions.
     fixes_denominators: bool = field(init=False)
+    # whether units weigh differently: their influences are leave-one-out ones, and no p-value is
+    # below that of the normal limit
     leaves_one_out: bool = field(init=False)
+    # whether a Mantel–Haenszel gap depends only on the sum of the strata's counts
     depends_on_sum: bool = field(init=False)
 
     @classmethod
@@ -195,10 +176,8 @@ class Plan:
     def for_table(
         cls, metric: AnyMetric, table: Sample, groups: tuple[Hashable, ...], options: Options
     ) -> Plan:
-        """Return the plan of a test of these groups of a table.
-
-        Strata that cannot be compared do not make a test stratified.
-        """
+        """Return the plan of a test of these groups of a table."""
+        # strata that cannot be compared do not make a test stratified
         compared, n_strata = table, table.count_strata(groups)
         if n_strata > 1:
             weights = None
@@ -292,10 +271,8 @@ class Plan:
         return "symmetric" if is_by_size else alternative
 
     def validity(self, *, strata: bool, limit: bool = False) -> str:
-        """Return for which null the p-value is valid, and whether exactly or asymptotically.
-
-        With ``limit`` it is the p-value of the normal limit, without permutations.
-        """
+        """Return for which null the p-value is valid, and whether exactly or asymptotically."""
+        # with ``limit`` it is the p-value of the normal limit, without permutations
         name = self.metric.name
         where = " within every stratum" if strata else ""
         may_differ = "base rates may differ"

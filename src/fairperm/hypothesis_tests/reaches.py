@@ -14,13 +14,10 @@ from fairperm.inference.skewness import restore_skewness
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.engines.estimates import Estimates
     from fairperm.inference.mantel_haenszel import GapVariance
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
 
 
 class _QuantileReach:
@@ -60,10 +57,8 @@ class ErrorReach(_QuantileReach):
 
 
 def restore_both_ways(quantile: float, skewness: float) -> tuple[float, float]:
-    """Return how many standard errors below and above a gap a critical value reaches.
-
-    An interval holds its estimate, also where critical values are near zero and skewness is not.
-    """
+    """Return how many standard errors below and above a gap a critical value reaches."""
+    # an interval holds its estimate, also where critical values are near zero and skewness is not
     if skewness == 0:
         return quantile, quantile
     size = np.array([skewness, -skewness])

@@ -22,9 +22,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
+    from fairperm._utils.arrays import Array
 
-    Array = NDArray[np.float64]
 
 _MAX_LOSS = 0.5  # share of the wealth that one block may cost
 _PRIOR_VARIANCE = 0.25  # of a block's difference
@@ -55,11 +54,9 @@ class Cells:
         return cls(np.append(ends[:-1], -margin), np.append(ends[1:], margin), margin)
 
     def least_beyond(self, logs: Array) -> float:
-        """Return the evidence that the gap is above the margin or below it, whichever is more.
-
-        It is the least of the cells up to the margin, or of those from minus the margin on. Both
-        have the margin as a whole: this bounds false alarms even if the gap moves within it.
-        """
+        """Return the evidence that the gap is above the margin or below it, whichever is more."""
+        # It is the least of the cells up to the margin, or of those from minus the margin on. Both
+        # have the margin as a whole: this bounds false alarms even if the gap moves within it.
         above = logs[self.low <= self.margin].min()
         below = logs[self.high >= -self.margin].min()
         return float(max(above, below))
@@ -75,24 +72,17 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Wealth:
-    """What has been won against each cell of gaps so far, and what the next bets rest on.
-
-    Attributes
-    ----------
-    log_now, log_most
-        The logarithm of the wealth against each cell, and the largest that it has been.
-    blocks, total, squares
-        The number of blocks so far, the sum of their differences and of the squares of these.
-    pending
-        The rows of each group that are in no block yet.
-    """
+    """What has been won against each cell of gaps so far, and what the next bets rest on."""
 
     cells: Cells
+    # the logarithm of the wealth against each cell, and the largest that it has been
     log_now: Array
     log_most: Array
+    # the number of blocks so far, the sum of their differences and of the squares of these
     blocks: int = 0
     total: float = 0.0
     squares: float = 0.0
+    # the rows of each group that are in no block yet
     pending: tuple[Pending, Pending] = (Pending(), Pending())
 
     @classmethod
@@ -112,11 +102,9 @@ class Wealth:
         return found
 
     def interval(self, alpha: float) -> tuple[float, float] | None:
-        """Return the ends of the gaps that have never been given up; None if all have been.
-
-        Then no one gap fits all batches: it has changed. Where the margin as a whole still fits,
-        there is no alarm, and the interval has it: as the gaps in it that fit, or else all of it.
-        """
+        """Return the ends of the gaps that have never been given up; None if all have been."""
+        # Then no one gap fits all batches: it has changed. Where the margin as a whole still fits,
+        # there is no alarm, and the interval has it: as the gaps in it that fit, or else all of it.
         low, high, margin = self.cells.low, self.cells.high, self.cells.margin
         kept = self.log_most < -np.log(alpha)
         if not kept[:-1].any():
@@ -205,11 +193,9 @@ class Wealth:
 def find_bets(
     blocks: int, total: Array | float, squares: Array | float, low: Array, high: Array
 ) -> tuple[Array, Array]:
-    """Return the gap of each range to bet against, and the share to bet on gaps above it.
-
-    The share is negative for a bet on gaps below. It is what would have won most so far, to the
-    second order, and 0 if the mean of the earlier blocks is in the range.
-    """
+    """Return the gap of each range to bet against, and the share to bet on gaps above it."""
+    # The share is negative for a bet on gaps below. It is what would have won most so far, to the
+    # second order, and 0 if the mean of the earlier blocks is in the range.
     n = blocks + 1
     mean = total / n
     variance = (squares + _PRIOR_VARIANCE) / n - mean**2 * (1 - 1 / n)
@@ -220,11 +206,9 @@ def find_bets(
 
 
 def shuffle(values: Array, rng: np.random.Generator) -> Array:
-    """Return the values of one group in a batch in random order, whatever their order was.
-
-    Blocks are never made of rows in the order of a file: one sorted by outcome would look like a
-    gap. Two groups need two streams: equal shuffles would pair equal ranks.
-    """
+    """Return the values of one group in a batch in random order, whatever their order was."""
+    # Blocks are never made of rows in the order of a file: one sorted by outcome would look like a
+    # gap. Two groups need two streams: equal shuffles would pair equal ranks.
     return rng.permutation(np.sort(values))
 
 
@@ -244,10 +228,8 @@ def _block_means(totals: Array, rows: Array, n_blocks: int) -> Array:
 
 
 def _short_parts(before: int, n: int) -> Iterator[tuple[int, int]]:
-    """Yield parts of n blocks, each of which is short against all blocks before it.
-
-    Bets then rest on nearly all that is known, whatever the size of a batch.
-    """
+    """Yield parts of n blocks, each of which is short against all blocks before it."""
+    # bets then rest on nearly all that is known, whatever the size of a batch
     start = 0
     while start < n:
         stop = min(n, start + max(1, (before + start) // _PART))

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from altair import LayerChart
-    from numpy.typing import NDArray
 
     from fairperm.data.arguments import Frame
 
-    Array = NDArray[np.float64]
     Key = tuple[int, Hashable, Hashable]
 
 _HEADS = ("comparison", "gap", "interval at all times", "p", "verdict", "")

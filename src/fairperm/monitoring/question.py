@@ -20,12 +20,10 @@ from fairperm.metrics.registry import get_metric
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import NDArray
     from typing_extensions import TypeIs
 
+    from fairperm._utils.arrays import Array, Integers
     from fairperm.metrics.definition import AnyMetric
-
-    Array = NDArray[np.float64]
 
 _OWN_BOUNDS = {"brier_score": (0.0, 1.0), "calibration_in_the_large": (-1.0, 1.0)}
 _COLUMNS = ("y_true", "y_pred", "y_score", "sensitive_features", "count")
@@ -194,7 +192,7 @@ def _find_bounds(metric: Metric, given: object) -> tuple[float, float]:
     return low, high
 
 
-def _read_counts(columns: Mapping[Any, Any], name: str) -> NDArray[np.int64]:
+def _read_counts(columns: Mapping[Any, Any], name: str) -> Integers:
     if name not in columns:
         raise unknown_name("count", "a column of the data", name, columns)
     counts = as_floats("count", columns[name])

@@ -33,11 +33,8 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Places
     from fairperm.plots.parts import Numbers, Spec
-
-    Array = NDArray[np.float64]
 
 _BINS = 60
 _NEAR = 1e-9  # for drawing, ties may be a bit apart
@@ -198,7 +195,7 @@ def _choose_edges(limits: tuple[float, float], observed: float | None, alternati
 
 
 def _make_bars(
-    values: Array, weights: Array, is_tail: NDArray[np.bool_], edges: Array
+    values: Array, weights: Array, is_tail: Booleans, edges: Array
 ) -> list[dict[str, Any]]:
     """Return a histogram whose bars have their part in the tails at the bottom."""
     rounded = values.round(9)
@@ -234,7 +231,7 @@ def _is_lattice(atoms: Array) -> bool:
     return 0 < len(steps) <= 10_000 and bool(steps.max() <= 1.2 * steps.min())
 
 
-def _group_atoms(atoms: Array, step: float) -> tuple[list[tuple[float, float]], NDArray[np.intp]]:
+def _group_atoms(atoms: Array, step: float) -> tuple[list[tuple[float, float]], Places]:
     """Return bars of one value each, or of several neighbours, and the bar of each value."""
     per_bar = -(-len(atoms) // (2 * _BINS))
     bar_of = np.arange(len(atoms)) // per_bar

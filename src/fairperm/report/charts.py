@@ -72,10 +72,8 @@ def make_themes() -> dict[str, Any]:
 
 
 def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
-    """Return all gaps with their intervals; if there are too many, disparities come first.
-
-    A short report has only the judged ones. Distances have no interval, and are not drawn.
-    """
+    """Return all gaps with their intervals; if there are too many, disparities come first."""
+    # A short report has only the judged ones. Distances have no interval, and are not drawn.
     ranked = [one for one in view.comparisons if not one.row.is_distance]
     ranked.sort(key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
     ranked = [one for one in ranked if one.verdict != "too small" or not short]

@@ -18,18 +18,20 @@ if TYPE_CHECKING:
 class Presentation:
     """How a report presents an audit.
 
-    Attributes
-    ----------
-    title, author, note : str or None
-        The heading, who wrote the report, and a remark at its beginning.
-    positive_means : str or None
-        What a positive label means, to complete "people who …": "repaid the loan".
-    negative_means : str or None
-        What any other label means, in the same way: "did not repay the loan".
-    rename : mapping or None
-        Names for groups, by attribute and value: ``{"sex": {"M": "men"}}``.
-    short : bool
-        Whether to leave out everything but summary, findings, data, chart and how to repeat it.
+    ``title``, ``author``, ``note : str or None``: The heading, who wrote the report, and a remark
+    at its beginning.
+
+    ``positive_means : str or None``: What a positive label means, to complete "people who …":
+    "repaid the loan".
+
+    ``negative_means : str or None``: What any other label means, in the same way: "did not repay
+    the loan".
+
+    ``rename : mapping or None``: Names for groups, by attribute and value: ``{"sex": {"M":
+    "men"}}``.
+
+    ``short : bool``: Whether to leave out everything but summary, findings, data, chart and how to
+    repeat it.
     """
 
     title: str | None = None

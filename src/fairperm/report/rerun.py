@@ -22,11 +22,9 @@ _NONE = object()
 
 
 def write_call(audit: AuditData, defaults: Mapping[str, object] | None = None) -> str:
-    """Return Python code with every argument of the audit that is not its default.
-
-    Columns of `data` are named. Data that were passed as they are, and functions, are variables of
-    the arguments' names, which the reader sets first.
-    """
+    """Return Python code with every argument of the audit that is not its default."""
+    # Columns of `data` are named. Data that were passed as they are, and functions, are variables
+    # of the arguments' names, which the reader sets first.
     settings = dict(audit.settings)
     names, attributes = settings.pop("metrics"), settings.pop("attributes")
     combined = settings.pop("combinations", None) or {}

@@ -41,15 +41,11 @@ from fairperm.selection.strata import StratifiedGroup, homogeneity_pvalue, weigh
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Integers
     from fairperm.data.arguments import Column, Columns, Frame, Label
     from fairperm.data.columns import Column as CodedColumn
     from fairperm.data.sample import Sample
     from fairperm.selection.impact import Applicants
-
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 MEDIAN = "median"
 UNKNOWN = ("unknown",)
@@ -256,7 +252,7 @@ def _expand_summary(inputs: Inputs, applicants: object) -> Inputs:
     )
 
 
-def _read_counts(source: Source, name: str, given: object) -> Counts:
+def _read_counts(source: Source, name: str, given: object) -> Integers:
     with rename_arguments({"count": name}):
         found = as_copies(source.columns, given).count
     assert found is not None  # noqa: S101
@@ -284,7 +280,7 @@ def _find_cut(table: Sample, threshold: object) -> float:
     return cut
 
 
-def _median(values: Array, counts: Counts) -> float:
+def _median(values: Array, counts: Integers) -> float:
     """Return the median of values that occur so many times each."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(counts[order])
@@ -309,10 +305,8 @@ def _name_attributes(table: Sample, features: object, *, in_data: bool) -> tuple
 def _list_attributes(
     table: Sample, names: Sequence[str], *, intersections: bool
 ) -> Iterator[tuple[str, list[Hashable], bool]]:
-    """Yield each attribute with the group of each of the table's groups, then all together.
-
-    The last value is True for all together.
-    """
+    """Yield each attribute with the group of each of the table's groups, then all together."""
+    # the last value is True for all together
     if len(names) == 1:
         yield names[0], list(table.groups), False
         return
@@ -325,7 +319,7 @@ def _list_attributes(
 
 def _count(
     table: Sample,
-    is_selected: NDArray[np.bool_],
+    is_selected: Booleans,
     members: list[Hashable],
     unknown: frozenset[Hashable],
 ) -> tuple[dict[Hashable, tuple[Group, ...]], int]:
@@ -334,7 +328,7 @@ def _count(
     cell = table.group.astype(np.intp) * shape[1] + table.stratum
     applicants = np.bincount(cell, table.count, math.prod(shape)).reshape(shape)
     chosen = np.bincount(cell, table.count * is_selected, math.prod(shape)).reshape(shape)
-    groups: dict[Hashable, Counts] = {}
+    groups: dict[Hashable, Integers] = {}
     n_unknown = 0
     for member, n, k in zip(members, applicants, chosen, strict=True):
         if _is_unknown(member, unknown):
@@ -412,10 +406,8 @@ def _is_unknown(group: Hashable, unknown: frozenset[Hashable]) -> bool:
 def _choose_compared(
     attribute: str, groups: dict[Hashable, Group], share: float, *, is_combined: bool
 ) -> dict[Hashable, Group]:
-    """Return the groups that are large enough to be compared.
-
-    Raises InputError if they cannot be; combinations of attributes may be too small.
-    """
+    """Return the groups that are large enough to be compared."""
+    # raises InputError if they cannot be; combinations of attributes may be too small
     total = sum(group.applicants for group in groups.values())
     compared = {name: group for name, group in groups.items() if group.applicants >= share * total}
     is_possible = len(compared) > 1 and any(one.selected for one in compared.values())
@@ -461,11 +453,9 @@ def _make_rows(
 def _add_differences(
     rows: Sequence[SelectionRow], table: Sample, members: Sequence[Hashable]
 ) -> Iterator[SelectionRow]:
-    """Yield the rows with standardized differences of mean scores from the group selected most.
-
-    Equal scores are added up in the order of their values, so that counts and copies of rows give
-    the same sums.
-    """
+    """Yield the rows with standardized differences of mean scores from the group selected most."""
+    # equal scores are added up in the order of their values, so that counts and copies of rows give
+    # the same sums
     values, place = np.unique(table.columns["y_score"], return_inverse=True)
     scaled = values / np.abs(values).max()  # of which squares are finite
     n_each = np.bincount(place, table.count)

@@ -125,31 +125,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The impact ratio of one of several groups.
+    """The impact ratio of one of several groups."""
 
-    Attributes
-    ----------
-    ratio
-        The group's rate over the highest.
-    interval
-        Simultaneous for all groups.
-    pvalue
-        Of equality with the best group: adjusted for all pairs; 1 for the best itself.
-    standard_deviations
-        The pooled two-proportion z against the group with the highest rate.
-    shortfall
-        Selections that the group lacks to the highest rate.
-    flips
-        Whether one selection more, or one fewer, moves the ratio across the bound; None in strata,
-        where it depends on the stratum.
-    """
-
-    ratio: float
-    interval: Interval
+    ratio: float  # the group's rate over the highest
+    interval: Interval  # simultaneous for all groups
     evidence: Evidence
-    pvalue: float
+    pvalue: float  # of equality with the best group: adjusted for all pairs; 1 for the best itself
+    # the pooled two-proportion z against the group with the highest rate
     standard_deviations: float
-    shortfall: float
+    shortfall: float  # selections that the group lacks to the highest rate
+    # whether one selection more, or one fewer, moves the ratio across the bound; None in strata,
+    # where it depends on the stratum
     flips: bool | None
 
 
@@ -209,11 +195,9 @@ def ratio_limit(group: Applicants, other: Applicants, direction: str, level: flo
 
 
 def equality_pvalues(groups: Sequence[Applicants]) -> list[float]:
-    """Return for each group the p-value of being selected as often as the best.
-
-    All pairs are tested exactly and adjusted by Holm's method, so it does not matter which group
-    comes out best. A group differs from the best if it differs from any group above it.
-    """
+    """Return for each group the p-value of being selected as often as the best."""
+    # All pairs are tested exactly and adjusted by Holm's method, so it does not matter which group
+    # comes out best. A group differs from the best if it differs from any group above it.
     k = len(groups)
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
     raw = [groups[i].equality_pvalue(groups[j]) for i, j in pairs]
@@ -228,11 +212,9 @@ def equality_pvalues(groups: Sequence[Applicants]) -> list[float]:
 def applicants_to_decide(
     groups: Sequence[Applicants], place: int, bound: float, level: float
 ) -> float:
-    """Return about how many applicants would decide on which side of the bound a ratio lies.
-
-    It supposes that shares and rates of the groups stay as they are; infinite for a ratio that is
-    the bound itself.
-    """
+    """Return about how many applicants would decide on which side of the bound a ratio lies."""
+    # it supposes that shares and rates of the groups stay as they are; infinite for a ratio that is
+    # the bound itself
     n = sum(group.applicants for group in groups)
 
     def is_decided(factor: float) -> bool:
@@ -251,10 +233,8 @@ def applicants_to_decide(
 
 
 def _is_decided(groups: Sequence[Applicants], place: int, bound: float, level: float) -> bool:
-    """Return whether the interval of a ratio lies on one side of the bound.
-
-    An interval holds the estimate, so that it can only lie on the side of that.
-    """
+    """Return whether the interval of a ratio lies on one side of the bound."""
+    # an interval holds the estimate, so that it can only lie on the side of that
     group = groups[place]
     others = sorted((*groups[:place], *groups[place + 1 :]), key=lambda one: one.rate, reverse=True)
     of_low, of_high = _levels(len(groups), level)

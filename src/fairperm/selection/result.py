@@ -164,14 +164,11 @@ class SelectionRow:
 class Details:
     """What a reader of the tables asks of the data.
 
-    Attributes
-    ----------
-    source : str or None
-        Where the data are from.
-    start, end : str or None
-        The first and the last day that they cover.
-    why_excluded : str or None
-        Why groups with few applicants are left out of the ratios.
+    ``source : str or None``: Where the data are from.
+
+    ``start``, ``end : str or None``: The first and the last day that they cover.
+
+    ``why_excluded : str or None``: Why groups with few applicants are left out of the ratios.
     """
 
     source: str | None = None

@@ -20,11 +20,8 @@ from scipy.stats import chi2, hypergeom
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.selection.impact import Group
-
-    Array = NDArray[np.float64]
 
 _TIED = 1 + 1e-7  # probabilities so near to each other are equal, as in R
 _SPREADS_KEPT = 40.0  # standard deviations: farther out, probabilities round to 0
@@ -89,10 +86,8 @@ class StratifiedGroup:
         return selected, applicants, weights
 
     def ratio_limit(self, other: StratifiedGroup, direction: str, level: float) -> float:
-        """Return the lower ("greater") or upper ("less") limit of the ratio to another's rate.
-
-        It is the ratio at which a limit of ``rate - ratio * other.rate`` is 0.
-        """
+        """Return the lower ("greater") or upper ("less") limit of the ratio to another's rate."""
+        # it is the ratio at which a limit of ``rate - ratio * other.rate`` is 0
         first, second, is_upper = self.rate, other.rate, direction == "less"
         below, above = self.reaches(level)
         below_other, above_other = other.reaches(level)
@@ -106,11 +101,9 @@ class StratifiedGroup:
         return max(c, 0.0) / (b + root) if b + root > 0 else 0.0
 
     def equality_pvalue(self, other: StratifiedGroup) -> float:
-        """Return the exact p-value of equal rates in every stratum, given all totals.
-
-        It is R's ``mantelhaen.test(exact = TRUE)``: the probability of all numbers of selections
-        that are at most as probable as the one observed.
-        """
+        """Return the exact p-value of equal rates in every stratum, given all totals."""
+        # it is R's ``mantelhaen.test(exact = TRUE)``: the probability of all numbers of selections
+        # that are at most as probable as the one observed
         probabilities, lowest = np.ones(1), 0
         for own, its in zip(self.parts, other.parts, strict=True):
             selected = own.selected + its.selected
@@ -149,11 +142,9 @@ def weigh_strata(applicants: Array) -> tuple[float, ...]:
 
 
 def homogeneity_pvalue(first: StratifiedGroup, second: StratifiedGroup) -> float | None:
-    """Return the p-value of one odds ratio in all strata: Breslow and Day's test.
-
-    None if fewer than two strata have both groups and both outcomes, or if the common odds ratio
-    of Mantel and Haenszel is 0 or infinite.
-    """
+    """Return the p-value of one odds ratio in all strata: Breslow and Day's test."""
+    # none if fewer than two strata have both groups and both outcomes, or if the common odds ratio
+    # of Mantel and Haenszel is 0 or infinite
     tables = []
     for own, its in zip(first.parts, second.parts, strict=True):
         selected, n = own.selected + its.selected, own.applicants + its.applicants

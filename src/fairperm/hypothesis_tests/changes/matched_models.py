@@ -18,8 +18,7 @@ from fairperm.metrics.changes import columns_of_model, is_swapped_first
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.data.sample import Sample
     from fairperm.engines.matched_sets import Sides
     from fairperm.hypothesis_tests.matched_sides import SidesOfSets
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.changes import Change
     from fairperm.metrics.definition import AnyMetric
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +139,8 @@ def make_matched_sum_test(
 def _make_test(
     table: Sample, change: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
 ) -> tuple[MatchedTest, Change]:
-    """Return the test with the models in an order that only the sets decide, and the change.
-
-    Swapping the models then changes the sign of every draw (not that of sums), and nothing else.
-    """
+    """Return the test with the models in an order that only the sets decide, and the change."""
+    # swapping the models then changes the sign of every draw (not that of sums), and nothing else
     chosen = cast("Change", choose_matched(table, change, groups))
     read = read_sides(table, chosen, groups, options.stratum_weights)
     swapped = _swap(chosen, read.sides)

@@ -40,14 +40,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm._utils.arrays import Array, Places
     from fairperm.data.arguments import Column, Columns
     from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.matched import MatchedTest
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.changes import Change
     from fairperm.metrics.definition import AnyMetric, JointMetric
-
-    Array = NDArray[np.float64]
 
 
 class ModelChangeArguments(ChangeArguments, total=False):
@@ -234,10 +233,8 @@ class ChangeTest:
         return self.gap_test.plan.variance is not None
 
     def weigh_strata(self, table: Sample) -> dict[Hashable, float] | None:
-        """Return the weights of a table's strata; None if those of one model's gap are the same.
-
-        They are made of numbers of rows or clusters where the models' denominators differ.
-        """
+        """Return the weights of a table's strata; None if those of one model's gap are the same."""
+        # they are made of numbers of rows or clusters where the models' denominators differ
         comparison = self.gap_test.comparison
         units, part = comparison.units(), comparison.parts[0]
         if units.n_strata == 1 or not part.has_two_denominators:
@@ -346,15 +343,13 @@ def _is_swapped_first(
     table: Sample,
     plan: Plan,
     groups: tuple[Hashable, Hashable],
-    chosen: NDArray[np.intp],
+    chosen: Places,
     matrix: Array,
     swapped: Array,
 ) -> bool:
-    """Whether the chosen rows of these groups with swapped models come first.
-
-    Equal rows may differ in their weights, in the number of rows of their group with which they are
-    exchanged, in the places of stratum and group, and in their clusters.
-    """
+    """Whether the chosen rows of these groups with swapped models come first."""
+    # equal rows may differ in their weights, in the number of rows of their group with which they
+    # are exchanged, in the places of stratum and group, and in their clusters
     count = table.count[chosen]
     stratum = np.unique(table.stratum[chosen], return_inverse=True)[1].ravel()
     is_second = table.group[chosen] == table.groups.index(groups[1])

@@ -237,10 +237,8 @@ def compare_with_margin(
     ratio: float | None,
     better: str | None = None,
 ) -> EquivalenceTestResult:
-    """Test whether the gap of a test lies within the margin.
-
-    If "higher" or "lower" values are ``better``, only a worse first group has a margin.
-    """
+    """Test whether the gap of a test lies within the margin."""
+    # if "higher" or "lower" values are ``better``, only a worse first group has a margin
     scale, (low, high) = _read_bounds(margin, ratio)
     none_below = 0.0 if scale == "ratio" else -math.inf
     bounds = {"higher": (low, math.inf), "lower": (none_below, high), None: (low, high)}[better]
@@ -296,10 +294,8 @@ def _test_margin(
 
 
 def _notes(result: PermutationTestResult, tests: list[MarginTest]) -> tuple[str, ...]:
-    """Return a note if the rows do not vary: every distance would be infinitely significant.
-
-    Or if too few rows of a group changed.
-    """
+    """Return a note if the rows do not vary: every distance would be infinitely significant."""
+    # or if too few rows of a group changed
     if result.gap_variance and result.gap_variance.reason:
         return (
             f"Whether the {result.metric} is within the margin is not tested: "

@@ -35,11 +35,9 @@ if TYPE_CHECKING:
 def margin_pvalues(
     result: PermutationTestResult, margin: float | Interval
 ) -> tuple[MarginTest, MarginTest]:
-    """Test that the gap lies above −margin, and that it lies below +margin.
-
-    With a pair ``(low, high)``: above low, and below high. The p-value of a gap within the margin
-    is the larger of the two.
-    """
+    """Test that the gap lies above −margin, and that it lies below +margin."""
+    # With a pair ``(low, high)``: above low, and below high. The p-value of a gap within the margin
+    # is the larger of the two.
     low, high = margin if isinstance(margin, tuple) else (-margin, margin)
     gap = Difference(result)
     return gap.test(low, "greater"), gap.test(high, "less")
@@ -59,11 +57,9 @@ def exceedance_pvalue(result: PermutationTestResult, margin: float) -> float:
 
 
 def ratio_pvalues(result: PermutationTestResult, bound: float) -> tuple[float, float]:
-    """Return the p-values of a ratio beyond the bound, and of one within it.
-
-    Within is from the bound, a number below 1, to its inverse: whichever group is divided by the
-    other. Beyond it, sides count as in :func:`exceedance_pvalue`.
-    """
+    """Return the p-values of a ratio beyond the bound, and of one within it."""
+    # Within is from the bound, a number below 1, to its inverse: whichever group is divided by the
+    # other. Beyond it, sides count as in :func:`exceedance_pvalue`.
     ratio = Ratio(result)
     ends = {"greater": [1 / bound], "less": [bound]}.get(result.alternative, [bound, 1 / bound])
     smallest = min(ratio.test(end, "greater" if end > 1 else "less").pvalue for end in ends)
@@ -150,11 +146,9 @@ def _log_skewness(result: PermutationTestResult, error: float) -> float:
 
 
 def _combine(result: PermutationTestResult, errors: Interval, factors: Interval) -> float:
-    """Return the standard error of a difference of both values, each times its factor.
-
-    Groups have no row in common, but matched sets or ranked lists: there their values depend on
-    each other.
-    """
+    """Return the standard error of a difference of both values, each times its factor."""
+    # groups have no row in common, but matched sets or ranked lists: there their values depend on
+    # each other
     first, second = (one * factor for one, factor in zip(errors, factors, strict=True))
     if result.scheme in {*Scheme}:
         return math.hypot(first, second)
@@ -214,10 +208,8 @@ class Scale(ABC):
         """Return the bounds that neither of the one-sided tests rejects."""
 
     def statistic(self, bound: float, alternative: str) -> float:
-        """Return how many standard errors the excess is; NaN if it is not zero but they are.
-
-        NaN without a standard error, too.
-        """
+        """Return how many standard errors the excess is; NaN if it is not zero but they are."""
+        # NaN without a standard error, too
         excess = nearer_to_null(self.excess(bound), self.blur(bound), alternative)
         error = self.error(bound)
         studentized = excess / error if error > 0 else math.nan
@@ -298,10 +290,8 @@ class Difference(Scale):
         return sum(map(abs, self.values)) + abs(bound)
 
     def error(self, bound: float) -> float:
-        """Return Farrington and Manning's error for rates, Sato's in strata, else the gap's own.
-
-        The change of a rate's gap between two models has Tango's, and one that few rows show none.
-        """
+        """Return Farrington and Manning's error for rates, Sato's in strata, else the gap's own."""
+        # the change of a rate's gap between two models has Tango's, and one that few rows show none
         if self.result.gap_variance is not None:
             return self.result.gap_variance.standard_error(bound)
         return self.result.standard_error
@@ -376,10 +366,8 @@ class Ratio(Scale):
         return (cumulants[0] - bound**3 * cumulants[1]) / error**3
 
     def interval(self) -> Interval:
-        """Return the ratios that neither of the one-sided tests rejects.
-
-        They are searched by their share u = first / (first + second), from 0 to 1.
-        """
+        """Return the ratios that neither of the one-sided tests rejects."""
+        # they are searched by their share u = first / (first + second), from 0 to 1
         inside = self.values[0] / sum(self.values)
         low, high = self._ends(inside, (0.0, 1.0), lambda u: u / (1 - u))
         return low / (1 - low), high / (1 - high) if high < 1 else math.inf

@@ -42,11 +42,9 @@ class PairedRate:
         return (self.up - self.down) / self.n
 
     def error(self, change: float) -> float:
-        """Return the standard error of the change, were this the true one.
-
-        The likeliest rate q of rows that go against the change solves a quadratic equation; the
-        variance of a row's change d is then 2q + d − d².
-        """
+        """Return the standard error of the change, were this the true one."""
+        # the likeliest rate q of rows that go against the change solves a quadratic equation; the
+        # variance of a row's change d is then 2q + d − d²
         up, down = (self.up, self.down) if change >= 0 else (self.down, self.up)
         d = abs(change)
         half = ((2 * self.n - up + down) * d - up - down) / 2

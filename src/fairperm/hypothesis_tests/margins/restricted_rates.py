@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array
     from fairperm.inference.rate_gaps import Gaps, Lines
-
-    Array = NDArray[np.float64]
 
 Share = tuple[float, float]  # how many, of how many
 Pair = tuple[float, float]
@@ -171,10 +168,8 @@ class Rates(ErrorsByGap):
         return _find_crossing(distance, first - second, 1.0, guess)
 
     def largest_ratio(self, critical: float) -> float:
-        """Return the largest ratio whose score statistic is not beyond a critical value.
-
-        It is searched by its share u = first / (first + second).
-        """
+        """Return the largest ratio whose score statistic is not beyond a critical value."""
+        # it is searched by its share u = first / (first + second)
         first, second = self.values()
 
         def distance(u: float) -> float:
@@ -387,10 +382,8 @@ class F1Scores(Rates):
         return ratio * second, second
 
     def _likeliest(self, start: float, speed: float, low: float, high: float) -> float:
-        """Return the likeliest second score if the first is ``start`` plus ``speed`` times it.
-
-        By Newton's method, with halving where it would leave the interval that contains the score.
-        """
+        """Return the likeliest second score if the first is ``start`` plus ``speed`` times it."""
+        # by Newton's method, with halving where it would leave the interval that contains the score
         score = min(max(self.values()[1], low + (high - low) / 8), high - (high - low) / 8)
         for _ in range(_HALVINGS):
             first, second = (
@@ -482,11 +475,9 @@ def halved(inside: Callable[[float], bool], start: float, end: float) -> float:
 
 
 def restricted_by_difference(first: Share, second: Share, gap: float) -> tuple[float, float]:
-    """Return the likeliest two rates that differ by ``gap``, in closed form.
-
-    The likelihood's derivative is a cubic in the second rate (Miettinen and Nurminen, 1985;
-    Farrington and Manning, 1990), whose one root in range its trigonometric solution picks.
-    """
+    """Return the likeliest two rates that differ by ``gap``, in closed form."""
+    # the likelihood's derivative is a cubic in the second rate (Miettinen and Nurminen, 1985;
+    # Farrington and Manning, 1990), whose one root in range its trigonometric solution picks
     (k, m), (j, n) = first, second
     total, hits = m + n, k + j
     square = ((m + 2 * n) * gap - total - hits) / (3 * total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,8 +28,7 @@ from fairperm.metrics.rankings import RankedLists, check_lists, check_top, equat
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Codes, Places
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.rankings import RankingMetric
 
@@ -39,21 +38,12 @@ VALUE = "value"  # the column of a table of queries
 
 @dataclass(frozen=True, slots=True)
 class ReadLists:
-    """Ranked lists as a metric needs them.
+    """Ranked lists as a metric needs them."""
 
-    Attributes
-    ----------
-    table
-        A row for each query with its value, NaN where it is undefined; or for each item.
-    items
-        The items in their lists.
-    groups
-        The groups to compare.
-    """
-
+    # a row for each query with its value, NaN where it is undefined; or for each item
     table: Sample
-    items: RankedItems
-    groups: tuple[Hashable, ...]
+    items: RankedItems  # the items in their lists
+    groups: tuple[Hashable, ...]  # the groups to compare
 
     @classmethod
     def of(
@@ -97,9 +87,9 @@ class RankedItems:
 
     table: Sample
     lists: RankedLists
-    group: NDArray[np.integer[Any]]
-    stratum: NDArray[np.integer[Any]]
-    cluster: NDArray[np.integer[Any]]
+    group: Codes
+    stratum: Codes
+    cluster: Codes
     has_cluster: bool
     cluster_names: tuple[Hashable, ...]
 
@@ -192,31 +182,27 @@ def _join_clusters(query: object, cluster: object, data: object) -> object:
 
 
 def find_sides(
-    group: NDArray[np.integer[Any]], groups: tuple[Hashable, ...], pair: tuple[Hashable, Hashable]
-) -> NDArray[np.integer[Any]]:
-    """Return the side of each row: 0, 1, or 2 for rows of groups that are on neither.
-
-    If the second of the pair is no group, it is a name for all groups but the first.
-    """
+    group: Codes, groups: tuple[Hashable, ...], pair: tuple[Hashable, Hashable]
+) -> Codes:
+    """Return the side of each row: 0, 1, or 2 for rows of groups that are on neither."""
+    # if the second of the pair is no group, it is a name for all groups but the first
     first, second = pair
     has_rest = second not in groups
     sides = [0 if one == first else 1 if has_rest or one == second else 2 for one in groups]
     places = np.array([*sides, 2])  # the last is that of groups left out
-    found: NDArray[np.integer[Any]] = places[group]
+    found: Codes = places[group]
     return found
 
 
 def _check_constant(
     name: str,
-    values: NDArray[np.integer[Any]],
+    values: Codes,
     lists: RankedLists,
     metric: RankingMetric,
     called: tuple[tuple[Hashable, ...], str],
 ) -> None:
-    """Raise InputError if a query has items with different values.
-
-    ``called`` has the names of queries and of the attribute.
-    """
+    """Raise InputError if a query has items with different values."""
+    # ``called`` has the names of queries and of the attribute
     names, attribute = called
     split = _find_split(values, lists)
     if not split.size:
@@ -234,7 +220,7 @@ def _check_constant(
     )
 
 
-def _find_split(values: NDArray[np.integer[Any]], lists: RankedLists) -> NDArray[np.intp]:
+def _find_split(values: Codes, lists: RankedLists) -> Places:
     """Return the lists whose items have different values."""
     low, high = (one.reduceat(values, lists.starts) for one in (np.minimum, np.maximum))
     return np.flatnonzero(low != high)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import format_count, state_pvalue
 from fairperm.engines.rankings.order import DivergenceEngine
 from fairperm.engines.resampling.shared_labels import PermutationRequest
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.inference.null import Null
     from fairperm.metrics.rankings import RankingMetric
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,11 +24,9 @@ from fairperm.hypothesis_tests.results.text import state_draws, state_rows
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    import numpy as np
     from altair import LayerChart
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 __all__ = ["DistanceComparison", "DistanceTestResult"]
 

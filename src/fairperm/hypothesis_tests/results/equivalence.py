@@ -28,16 +28,15 @@ if TYPE_CHECKING:
 class MarginTest:
     """A one-sided test that the gap or ratio lies on one side of a bound.
 
-    Attributes
-    ----------
-    bound : float
-        The difference or ratio of the null hypothesis.
-    statistic : float
-        Distance of the sample from the bound in standard errors; NaN if the error is zero.
-    pvalue : float
-        Never zero.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        Clopper–Pearson and Wilson intervals for the p-value of infinitely many draws.
+    ``bound : float``: The difference or ratio of the null hypothesis.
+
+    ``statistic : float``: Distance of the sample from the bound in standard errors; NaN if the
+    error is zero.
+
+    ``pvalue : float``: Never zero.
+
+    ``pvalue_interval``, ``pvalue_interval_wilson : tuple of float``: Clopper–Pearson and Wilson
+    intervals for the p-value of infinitely many draws.
     """
 
     bound: float

@@ -26,7 +26,6 @@ from fairperm.hypothesis_tests.results.text import count_rows, state_rows
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-
 __all__ = ["ListDivergence", "RankingComparison", "RankingTestResult"]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from altair import VConcatChart
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from fairperm._utils.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

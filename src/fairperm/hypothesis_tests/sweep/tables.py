@@ -21,23 +21,20 @@ from fairperm.metrics.definition import ONE_ROW_OF_EACH, Variance
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from numpy.typing import NDArray
-
+    from fairperm._utils.arrays import Array, Booleans, Integers, Places
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Gaps
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import Metric
 
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
-    Confusion = tuple[Counts, Counts, Counts, Counts]  # tn, fp, fn, tp; cuts on the last axis
+    Confusion = tuple[
+        Integers, Integers, Integers, Integers
+    ]  # tn, fp, fn, tp; cuts on the last axis
 
 _TABLES_AT_ONCE = 1 << 14  # of confusion counts in a block of draws: in cache, four times faster
 
 
-def cut_rows(
-    table: Sample, pair: tuple[Hashable, Hashable], cuts: Array
-) -> tuple[Sample, NDArray[np.intp]]:
+def cut_rows(table: Sample, pair: tuple[Hashable, Hashable], cuts: Array) -> tuple[Sample, Places]:
     """Count the rows of two groups between neighbouring cuts.
 
     Returns the table, whose column "interval" numbers the intervals that have rows, in ascending
@@ -70,18 +67,13 @@ def cut_rows(
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """The kinds of row, negatives before positives and each by ascending interval of scores.
-
-    Attributes
-    ----------
-    tables
-        The confusion counts of the sample by cut, stratum, group and cell. Cuts are all there
-        are: below the first interval, between any two, above the last. The inner ones are those
-        that leave predictions to chance.
-    """
+    """The kinds of row, negatives before positives and each by ascending interval of scores."""
 
     sample: Cells
-    tables: Counts
+    # The confusion counts of the sample by cut, stratum, group and cell. Cuts are all there are:
+    # below the first interval, between any two, above the last. The inner ones are those that leave
+    # predictions to chance.
+    tables: Integers
 
     @classmethod
     def from_rows(cls, rows: Sample, weights: Array | None) -> Cuts:
@@ -108,10 +100,8 @@ class Cuts:
         return max(1, min(blocks.BLOCK, _TABLES_AT_ONCE // tables))
 
     def permuted(self, n: int, rng: np.random.Generator) -> Confusion:
-        """Return the first group's confusion counts by draw, stratum and inner cut.
-
-        The second group has what is left.
-        """
+        """Return the first group's confusion counts by draw, stratum and inner cut."""
+        # the second group has what is left
         counts, totals = self.sample.counts, self.sample.counts.sum(axis=1)
         first = np.empty((n, *totals.shape), np.int64)
         for s, stratum in enumerate(counts):
@@ -133,11 +123,9 @@ class Cuts:
         return CellsEngine((metric,), confusion, variance)
 
 
-def _confusion(counts: Counts) -> Confusion:
-    """Return the confusion counts at every cut, from counts of negatives and of positives.
-
-    A row is predicted positive if its interval lies above the cut.
-    """
+def _confusion(counts: Integers) -> Confusion:
+    """Return the confusion counts at every cut, from counts of negatives and of positives."""
+    # A row is predicted positive if its interval lies above the cut
     by_label = counts.reshape(*counts.shape[:-1], 2, -1)
     below = np.zeros((*by_label.shape[:-1], by_label.shape[-1] + 1), np.int64)
     np.cumsum(by_label, axis=-1, out=below[..., 1:])
@@ -162,23 +150,14 @@ class Line:
     """The statistic of a rate whose denominators no permutation changes, by inner cut.
 
     Its error then stays as in the sample, and its gap is linear in the first group's counts.
-
-    Attributes
-    ----------
-    counted
-        Which cells of a confusion table the rate counts.
-    expected
-        How many of their rows the first group has on average, by stratum and cut.
-    slope
-        What one row more adds to the statistic: as ``expected``.
     """
 
-    counted: NDArray[np.intp]
-    expected: Array
-    slope: Array
+    counted: Places  # which cells of a confusion table the rate counts
+    expected: Array  # how many of their rows the first group has on average, by stratum and cut
+    slope: Array  # what one row more adds to the statistic: as ``expected``
 
     @classmethod
-    def of(cls, engine: CellsEngine, tables: Counts, error: Array) -> Line:
+    def of(cls, engine: CellsEngine, tables: Integers, error: Array) -> Line:
         """Find the line at the cuts of these tables of the sample, with their errors."""
         counted, among = (np.flatnonzero(column) for column in engine.sample.contributions.T)
         size = tables[0][..., among].sum(axis=-1)  # by stratum and group, the same at every cut
@@ -253,24 +232,22 @@ class Curve:
         span = self.metric.span
         return np.array([span if np.isfinite(span) else np.nanmax(np.abs(self.values()))])
 
-    def is_trivial(self) -> NDArray[np.bool_]:
+    def is_trivial(self) -> Booleans:
         """Return at which thresholds all rows of some group have the same prediction."""
         tn, fp, fn, tp = np.moveaxis(self.cuts.tables.sum(axis=1), -1, 0)
-        trivial: NDArray[np.bool_] = ((tn + fn == 0) | (fp + tp == 0)).any(axis=1)
+        trivial: Booleans = ((tn + fn == 0) | (fp + tp == 0)).any(axis=1)
         return trivial
 
     def permuted(self, gaps: CutGaps) -> Callable[[Confusion, np.random.Generator], Array]:
-        """Return a function from the first group's confusion counts to S by draw and inner cut.
-
-        ``gaps`` are the sample's.
-        """
+        """Return a function from the first group's confusion counts to S by draw and inner cut."""
+        # ``gaps`` are the sample's
         if self.plan.depends_on_sum:
             line = Line.of(self.engine, self.cuts.tables[1:-1], gaps.error[1:-1])
             return lambda first, _: line.statistics(first)
         return partial(self._statistics, self.cuts.tables[1:-1].sum(axis=2), self.scale())
 
     def _statistics(
-        self, totals: Counts, scale: Array, first: Confusion, rng: np.random.Generator
+        self, totals: Integers, scale: Array, first: Confusion, rng: np.random.Generator
     ) -> Array:
         """Return S where its error changes, from both groups' counts by cut, stratum and cell."""
         n, n_strata, n_cuts = first[0].shape
@@ -281,7 +258,7 @@ class Curve:
         gaps = self._studentizable(tables.reshape(-1, n_strata, 2, 4), rng)
         return gaps.studentized(scale).reshape(n, n_cuts)
 
-    def _studentizable(self, tables: Counts, rng: np.random.Generator | None = None) -> Gaps:
+    def _studentizable(self, tables: Integers, rng: np.random.Generator | None = None) -> Gaps:
         """Return the tables' gaps and standard errors; without a variance, the error is 1."""
         estimates = self.engine.estimates(tables, rng)
         gaps = estimates.gaps(self.engine.weights)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from fairperm._utils.arrays import Array, Booleans, Places
     from fairperm.data.arguments import (
         Alternative,
         Column,
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from fairperm.data.sample import Sample
     from fairperm.engines.resampling import blocks
     from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
 
 __all__ = ["MetricSweep", "ThresholdSweepResult", "threshold_sweep"]
 
@@ -270,9 +269,7 @@ class SweepOptions:
         ]
         return Cuts.from_rows(compared[0].rows, compared[0].weights)
 
-    def _find_compared_strata(
-        self, counted: Sample, pair: tuple[Hashable, Hashable]
-    ) -> NDArray[np.bool_]:
+    def _find_compared_strata(self, counted: Sample, pair: tuple[Hashable, Hashable]) -> Booleans:
         """Return which strata can be compared in some metric at some threshold."""
         if self.stratum_weights is not None:
             return np.asarray(read_stratum_weights(counted, self.stratum_weights) != 0)
@@ -288,7 +285,7 @@ class SweepOptions:
 def _sweep(
     curves: Sequence[Curve],
     values: Sequence[Array],
-    place: NDArray[np.intp],
+    place: Places,
     groups: tuple[Hashable, Hashable],
     alpha: float,
     alternative: str,
@@ -335,7 +332,7 @@ def _found(
     observed: CutGaps,
     found: Bands,
     of_all_metrics: tuple[Array, tuple[Array, Array]],
-    place: NDArray[np.intp],
+    place: Places,
     groups: tuple[Hashable, Hashable],
 ) -> MetricSweep:
     """Return a metric's results, from cuts to the thresholds that lie there."""
@@ -373,7 +370,7 @@ def _found(
     )
 
 
-def _at(place: NDArray[np.intp], between: NDArray[Any]) -> Array:
+def _at(place: Places, between: NDArray[Any]) -> Array:
     """Return the values at the thresholds; NaN if all rows have the same prediction."""
     return np.concatenate([[np.nan], between, [np.nan]])[place]
 

@@ -25,10 +25,8 @@ def answer_impact(
     evidence: Mapping[str, int],
     bound: float,
 ) -> str:
-    """Return how the group selected least stands beside the group selected most.
-
-    ``evidence`` is the number of compared groups by what their intervals say of the bound.
-    """
+    """Return how the group selected least stands beside the group selected most."""
+    # ``evidence`` is the number of compared groups by what their intervals say of the bound
     low, best = (isolate_direction(format_name(one)) for one in names)
     ratio, limit = format_beside(rates[0] / rates[1], bound)
     n, are_equal = sum(evidence.values()), rates[0] == rates[1]

@@ -12,10 +12,8 @@ def answer_subgroups(
     metric: str,
     clearest: tuple[str, float, float, float, float] | None,
 ) -> str:
-    """Return how many subgroups differ from the rest, and the clearest.
-
-    That has a description, its value, that of all other rows, the gap and an adjusted p-value.
-    """
+    """Return how many subgroups differ from the rest, and the clearest."""
+    # that has a description, its value, that of all other rows, the gap and an adjusted p-value
     name = format_metric(metric)
     verb = "differs" if n_all == 1 else "differ"
     head = (
