@@ -975,7 +975,6 @@ def distance_cases() -> Cases:
         "infinity_norm",
         "jensen_shannon",
         "kullback_leibler",
-        "chi_square",
         "skew",
     )
     kinds = dict.fromkeys(numbers, "score") | dict.fromkeys(categories, "colour_pred")

@@ -212,7 +212,7 @@ REFUSALS = table(
     """
 distances='kss' →
     distances must be one of 'kolmogorov_smirnov', 'wasserstein', 'demographic_parity',
-    'total_variation', 'infinity_norm', 'jensen_shannon', 'kullback_leibler', 'chi_square',
+    'total_variation', 'infinity_norm', 'jensen_shannon', 'kullback_leibler',
     'skew'; got 'kss'. Did you mean 'ks'?
 y_score=['s', 'y'], metrics='roc_auc_ovr' →
     TypeError: y_score must be one column of scores; got ['s', 'y']. Several, one for each

@@ -97,7 +97,7 @@ def distance_test(
         Of numbers: "ks" (Kolmogorov–Smirnov: the largest difference between the cumulative
         shares), "wasserstein" (the area between them) or "demographic_parity" (the absolute
         difference of the means). Of categories: "total_variation", "infinity_norm",
-        "jensen_shannon", "kullback_leibler", "chi_square" or "skew". LiFT's names are understood
+        "jensen_shannon", "kullback_leibler" or "skew". LiFT's names are understood
         too, such as "JS_DIVERGENCE".
     y_true : array-like or str, optional
         Labels of any kind: distributions are then compared given the label (separation, which is

@@ -150,12 +150,6 @@ def _jensen_shannon(first: Array, second: Array) -> Array:
     return (_bits(p, middle) + _bits(q, middle)) / 2
 
 
-def _chi_square(first: Array, second: Array) -> Array:
-    p, q = _probabilities(first), _probabilities(second)
-    total: Array = ((p - q) ** 2 / np.where(p + q > 0, p + q, 1.0)).sum(axis=-1)
-    return total / 2
-
-
 def _skew(first: Array, second: Array) -> Array:
     largest: Array = np.abs(np.log(_smoothed(first) / _smoothed(second))).max(axis=-1)
     return largest
@@ -212,14 +206,6 @@ DISTANCES = (
         value=lambda first, second: _bits(_probabilities(first), _smoothed(second)),
         kind=Kind.ANY,
         aliases=("kl", "kl_divergence"),
-        degree=2,
-    ),
-    Distance(
-        name="chi_square",
-        meaning="half the sum of (p − q)²/(p + q) over the shares p and q",
-        value=_chi_square,
-        kind=Kind.ANY,
-        aliases=("chi2",),
         degree=2,
     ),
     Distance(
