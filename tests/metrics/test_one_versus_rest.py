@@ -145,44 +145,6 @@ def test_of_two_classes_it_is_the_auc_with_the_error_of_delong() -> None:
         assert both.standard_error == pytest.approx(single.standard_error, rel=CLOSE)
 
 
-@by_metric
-def test_the_error_is_that_of_the_jackknife(metric: str) -> None:
-    data = draw(400, 5) | {"metric": metric}
-    variance = 0.0
-    for group in "ab":
-        rows = np.flatnonzero(data["sensitive_features"] == group)
-        columns = data["y_true"][rows], data["y_score"][rows]
-        every = range(len(rows))
-        without = [fast_value(metric, *(np.delete(one, i, 0) for one in columns)) for i in every]
-        variance += float(np.var(without)) * (len(rows) - 1)
-    assert run(data).standard_error == pytest.approx(np.sqrt(variance), rel=0.01)
-
-
-@pytest.mark.validate
-@by_metric
-def test_the_error_is_that_of_the_bootstrap(metric: str) -> None:
-    data = draw(3000, 5) | {"metric": metric}
-    columns = data["y_true"], data["y_score"], data["sensitive_features"]
-    rng, gaps = np.random.default_rng(6), []
-    for _ in range(4000):
-        sides = []
-        for group in "ab":
-            rows = rng.choice(np.flatnonzero(columns[2] == group), (columns[2] == group).sum())
-            sides.append(fast_value(metric, columns[0][rows], columns[1][rows]))
-        gaps.append(sides[0] - sides[1])
-    assert run(data).standard_error == pytest.approx(np.std(gaps, ddof=1), rel=0.05)
-
-
-def fast_value(metric: str, y: Array, scores: Array) -> float:
-    """Return the value from midranks, as Mann and Whitney do."""
-    found, sizes = [], np.bincount(y)
-    for c, n in enumerate(sizes):
-        rank = np.searchsorted(np.sort(scores[:, c]), scores[y == c, c]) + 1.0
-        rank += (np.searchsorted(np.sort(scores[:, c]), scores[y == c, c], "right") - rank) / 2
-        found.append((rank.sum() - n * (n + 1) / 2) / (n * (len(y) - n)))
-    return float(np.average(found, weights=sizes if metric.endswith("weighted") else None))
-
-
 def studentize_by_hand(metric: str, y: Array, scores: Array, first: NDArray[np.bool_]) -> float:
     """Return the gap over its error from all pairs of rows; NaN without some class in a group."""
     values, variances = [], []
