@@ -551,22 +551,24 @@ def test_power_command() -> None:
     rates = ("--metric", "fnr", "--second", 0.2, "--base-rate", 0.8, "--base-rate", 0.2)
     assert "42.2 % power" in succeeded("power", *rates, "--first", 0.1, "--n", 400)
     assert succeeded("power", *rates, "--first", 0.1).startswith(
-        "1,138 rows detect a false negative rate of 0.100 against 0.200 with 80 % power."
+        "You need 1,138 rows in total for 80 % power to detect a false negative rate of 10.0 %"
     )
     of_rows: tuple[str | float, ...] = ("power", "--metric", "accuracy", "--n", 400, "--share", 0.2)
     assert " ".join(succeeded(*of_rows, "--second", 0.7).split()) == (
-        "400 rows detect a gap of 0.167 (an accuracy of at least 0.867 or at most 0.533 in the "
-        "first group against 0.700 in the second) with 80 % power."
+        "With 400 rows the test detects a gap of 16.7 points in accuracy with 80 % power: 86.7 % "
+        "or more, and 53.3 % or less, against 70.0 %."
     )
     one_side = ("--first", 0.7, "--alternative", "greater")
-    assert "at most 0.5" in succeeded(*of_rows, *one_side)
+    assert "54.9 % or less, against" in succeeded(*of_rows, *one_side)
     assert "--first and --second, or one of them and --n, must be" in failed("power", *rates)
     few = ("power", "--metric", "fnr", "--second", 0.5, "--base-rate", 0.5, "--n", 8)
     unseen = json.loads(succeeded(*few, "--json", "-"))
-    assert unseen["result"] == {"minimum_detectable_gap": "Infinity", "moves": "first"}
-    assert "detect no false negative rate in the first group against" in succeeded(*few)
+    answer = "With 8 rows the test detects no gap in false negative rate with 80 % power."
+    gap = {"minimum_detectable_gap": "Infinity", "moves": "first"}
+    assert unseen["result"] == {"answer": answer, **gap}
+    assert succeeded(*few).strip() == answer
     found = json.loads(succeeded("power", *rates, "--first", 0.1, "--json", "-"))
-    assert found["result"] == {"sample_size": 1138}
+    assert found["result"]["sample_size"] == 1138
 
 
 def test_metrics_command_lists_the_registry() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,7 +23,7 @@ NONE = "–"
 MINUS = "−"
 LONGEST_NAME = 60  # in columns of a terminal
 UNNAMED_ATTRIBUTE = "sensitive_features"  # whose groups came as values without a name
-_LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
+_THOUSANDS, _LARGE, _HUGE, _SMALL = 1e3, 1e4, 1e7, 5e-4
 _SMALLEST_P = 1e-4
 _SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
 _SMALL_POINTS = 0.05
@@ -60,6 +61,8 @@ _INNER_FORMULA = re.compile(r'([;\t|\n][\s"]*)(?=[=+\-@＝＋－＠])')
 _WORD = re.compile("[a-z]+")
 _OF_CLASS = re.compile(r"([a-z0-9_]+)\[(.*)\]", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NBSP = "\N{NO-BREAK SPACE}"
+_KEPT = re.compile(r"\bp (=|<|&lt;) [\d.]+|[\d.,]+ (%|points)")  # also in HTML
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 
 
@@ -135,6 +138,8 @@ def _write_number(number: float, scale: float, *, signed: bool) -> str:
         text = f"{number:{sign}}".replace("inf", "∞")
     elif size >= _LARGE:
         text = f"{number:{sign},.0f}" if size < _HUGE else f"{number:{sign}.3g}"
+    elif size >= _THOUSANDS:
+        text = f"{number:{sign},.1f}"
     elif size > 0 and scale < _SMALL:
         text = f"{number:{sign}.2g}"
     else:
@@ -420,6 +425,32 @@ def abbreviate_metric(name: str) -> str:
     """Return the initials of a name of three words or more: "TPR"."""
     words = name.split("_")
     return "".join(word[:1].upper() for word in words) if len(words) > 2 else format_metric(name)
+
+
+def keep_units(text: str) -> str:
+    """Return a text in which no line begins with a unit, or after "p =": their spaces do not break.
+
+    Examples
+    --------
+    >>> len(keep_units("a rate of 9.7 % (p = 0.04)").split(" "))
+    5
+    """
+    return _KEPT.sub(lambda found: found[0].replace(" ", _NBSP), text)
+
+
+def wrap_text(
+    text: str, width: int, first: str = "", rest: str | None = None, *, breaks_words: bool = False
+) -> list[str]:
+    """Return the lines of a paragraph, that begin with ``first`` and then with ``rest``."""
+    lines = textwrap.wrap(
+        keep_units(text),
+        width,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=breaks_words,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_NBSP, " ") for line in lines]
 
 
 def join_words(words: Iterable[str]) -> str:

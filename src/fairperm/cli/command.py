@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 import click
 
+from fairperm._utils.formatting import wrap_text
 from fairperm.cli.options import ARGUMENTS, TOPICS, Option, find_options
 from fairperm.cli.terminal import print_text, width
 
@@ -131,11 +131,4 @@ def _explain(options: Sequence[Option]) -> list[str]:
 def wrap_help(text: str, head: str = "") -> list[str]:
     """Return a paragraph in lines that fit the terminal, the first after a head."""
     columns = max(len(head) + 20, min(width(), _WIDEST) - 1)
-    return textwrap.wrap(
-        text,
-        columns,
-        initial_indent=head,
-        subsequent_indent=" " * len(head),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    return wrap_text(text, columns, head, " " * len(head))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.result import Audit
     from fairperm.hypothesis_tests.results.audits import AuditRow
+    from fairperm.hypothesis_tests.results.changes import GapChange
     from fairperm.selection.result import SelectionAudit, SelectionRow
 
 OUTPUTS = ("report", "json", "csv", "markdown", "junit", "xlsx", "state")  # options
@@ -101,20 +102,14 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     from fairperm.auditing.verdicts import format_detectable_gap
 
     has_margins = any(row.margin is not None for row in audit.rows)
+    has_ratios = any(row.ratio_bound is not None for row in audit.rows)
     numbers = ["values", "gap", "adjusted interval", "adjusted p"]
     numbers += ["p beyond", "p within"] if has_margins else []
-    has_ratios = any(row.ratio_bound is not None for row in audit.rows)
     numbers += ["ratio"] if has_ratios else []
     numbers += ["detects gaps"]
-    lines = [f"### {_escape(heading(audit))}", "", _escape(audit.answer), ""]
-    lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
-    lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
-    for row in audit.rows:
-        verdict = f"**{row.verdict}**" if row.verdict == "disparity" else row.verdict
-        cells = [
-            _escape(format_name(row.attribute)),
-            _escape(format_name(row.metric)),
-            _escape(row.gap_name),
+
+    def write(row: AuditRow) -> list[str]:
+        return [
             row.values_text,
             row.gap_text,
             row.adjusted_interval_text,
@@ -122,11 +117,11 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             *map(format_pvalue, _margin_pvalues(row) if has_margins else ()),
             *((row.ratio_text,) if has_ratios else ()),
             format_detectable_gap(row),
-            f"{verdict} ✗" if row in failed else verdict,
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", _escape(footing(audit, numbers)), ""]
-    return "\n".join(lines)
+
+    cells = [(row, write(row), row.verdict) for row in audit.rows]
+    table = _write_comparisons(numbers, cells, failed, "disparity")
+    return _join_markdown(heading(audit), audit.answer, table, footing(audit, numbers))
 
 
 def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
@@ -134,31 +129,46 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     from fairperm.auditing.text import changes_footing, heading
 
     numbers = ["first", "second", "gap", "change", "adjusted interval", "adjusted p", "p of size"]
-    lines = [f"### {_escape(heading(audit, changes=True))}", ""]
-    lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
-    lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
-    for row in audit.rows:
-        change = row.change
-        if change is None:
-            continue
-        verdict = f"**{change.verdict}**" if change.verdict == "widened" else change.verdict
-        cells = [
-            _escape(format_name(row.attribute)),
-            _escape(format_name(row.metric)),
-            _escape(row.gap_name),
+
+    def write(change: GapChange) -> list[str]:
+        return [
             *change.value_texts,
             " → ".join(change.gap_texts),
             change.change_text,
             change.adjusted_interval_text,
             format_pvalue(change.adjusted_pvalue),
             format_pvalue(change.adjusted_size_pvalue),
-            f"{verdict} ✗" if row in failed else verdict,
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", _escape(changes_footing(audit)), ""]
-    for note in audit.notes:
-        lines += [f"Note: {_escape(write_message(note))}", ""]
-    return "\n".join(lines)
+
+    changes = [(row, row.change) for row in audit.rows if row.change is not None]
+    cells = [(row, write(change), change.verdict) for row, change in changes]
+    table = _write_comparisons(numbers, cells, failed, "widened")
+    notes = [f"Note: {write_message(note)}" for note in audit.notes]
+    head = heading(audit, changes=True)
+    return _join_markdown(head, audit.answer, table, changes_footing(audit), *notes)
+
+
+def _write_comparisons(
+    numbers: Sequence[str],
+    rows: Iterable[tuple[AuditRow, Sequence[str], str]],
+    failed: Sequence[Any],
+    worst: str,
+) -> list[str]:
+    """Return the lines of a table: each comparison with its numbers and its verdict."""
+    lines = [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
+    lines.append(f"|---|---|---|{'--:|' * len(numbers)}---|")
+    for row, texts, verdict in rows:
+        names = map(_escape, (format_name(row.attribute), format_name(row.metric), row.gap_name))
+        shown = f"**{verdict}**" if verdict == worst else verdict
+        mark = " ✗" if row in failed else ""
+        lines.append(f"| {' | '.join([*names, *texts])} | {shown}{mark} |")
+    return lines
+
+
+def _join_markdown(heading: str, answer: str, table: Sequence[str], *texts: str) -> str:
+    below = [line for text in texts for line in (_escape(text), "")]
+    above = [f"### {_escape(heading)}", "", _escape(answer), ""]
+    return "\n".join([*above, *table, "", *below])
 
 
 def selection_as_markdown(found: SelectionAudit, failed: Sequence[SelectionRow]) -> str:

@@ -8,6 +8,7 @@ from fairperm.cli import outputs
 from fairperm.cli.options import as_arguments, collect_settings
 from fairperm.cli.presenting import describe_run
 from fairperm.cli.terminal import (
+    print_error,
     print_report,
     print_seed,
     print_text,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fairperm.cli.files.loading import LoadedData
 
 CALL = "fairperm.call"
+_MAX_FAILED = 20
 
 
 class Run:
@@ -124,3 +126,15 @@ class Run:
             if seed is not None:
                 print_seed(seed)
             print_report(self.given.get("report"))
+
+
+def print_failed(lines: Sequence[str], n: int, what: str, words: Iterable[str]) -> int:
+    """Print what makes the command fail, of so many, and return the exit code."""
+    if not lines:
+        return 0
+    print_error(f"fairperm: failed: {len(lines)} of {n:,} {what} (--fail-on {', '.join(words)})")
+    for line in lines[:_MAX_FAILED]:
+        print_error(f"  {line}")
+    if len(lines) > _MAX_FAILED:
+        print_error(f"  and {len(lines) - _MAX_FAILED:,} more")
+    return 1

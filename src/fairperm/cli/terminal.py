@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
@@ -20,6 +19,7 @@ from fairperm._utils.formatting import (
     escape_controls,
     format_name,
     format_pvalue,
+    wrap_text,
 )
 from fairperm._utils.progress import keep_silent
 from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
@@ -125,9 +125,7 @@ def render(table: Any) -> str:
 
 def wrap(text: str, indent: str = "") -> str:
     """Return a paragraph in lines that fit the terminal."""
-    return textwrap.fill(
-        text, max(20, width() - 1), initial_indent=indent, subsequent_indent=indent
-    )
+    return "\n".join(wrap_text(text, max(20, width() - 1), indent, breaks_words=True))
 
 
 def format_pairs(items: Sequence[tuple[str, str]]) -> str:
@@ -137,11 +135,8 @@ def format_pairs(items: Sequence[tuple[str, str]]) -> str:
     for name, text in items:
         if width() < wide + 30:
             lines += [name, wrap(text, "    ")]
-            continue
-        head = f"{name:<{wide}}  "
-        lines.append(
-            textwrap.fill(text, width() - 1, initial_indent=head, subsequent_indent=" " * len(head))
-        )
+        else:
+            lines += wrap_text(text, width() - 1, f"{name:<{wide}}  ", " " * (wide + 2))
     return "\n".join(lines)
 
 
@@ -242,7 +237,7 @@ def _as_lines(rows: Sequence[AuditRow], *, changes: bool) -> str:
     """Return the comparisons one below the other, for terminals too narrow for a table."""
 
     def fill(text: str, indent: str) -> str:
-        return textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=f"{indent}  ")
+        return "\n".join(wrap_text(text, width(), indent, f"{indent}  ", breaks_words=True))
 
     lines = []
     section = None

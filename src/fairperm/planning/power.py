@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["detectable_gap", "minimum_detectable_gap", "power", "sample_size"]
 
 MAX_ROWS = 10**12
+_ROUNDING = 1e-9  # of a value that is 0 or 1
 _DIRECTION_HINT = {
     "greater": "The first group must be above the second.",
     "less": "The first group must be below the second.",
@@ -277,7 +278,10 @@ def minimum_detectable_gap(
         return power_of(*((one, fixed) if moves == "first" else (fixed, one)))
 
     gap = smallest_gap(power_at, fixed, sides, target, limits)
-    return PlannedNumber(gap, answer_detectable(gap, design.state(n), target, _name(metric, pilot)))
+    reached = [] if pilot is not None else [fixed + side * gap for side in sides]
+    reached = [min(max(one, 0.0), 1.0) for one in reached if -_ROUNDING <= one <= 1 + _ROUNDING]
+    name = _name(metric, pilot)
+    return PlannedNumber(gap, answer_detectable(gap, design.state(n), target, name, fixed, reached))
 
 
 def _assume(metric: MetricLike | None, pilot: PermutationTestResult | None, values: Pair) -> str:

@@ -10,7 +10,7 @@ from fairperm.cli import outputs
 from fairperm.cli.command import command
 from fairperm.cli.options import as_arguments
 from fairperm.cli.presenting import check_presentation, read_presentation
-from fairperm.cli.running import Run
+from fairperm.cli.running import Run, print_failed
 from fairperm.cli.terminal import (
     print_audit,
     print_error,
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.gates import Gate
     from fairperm.auditing.result import Audit
+    from fairperm.cli.files.loading import LoadedData
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
-    from fairperm.report.presentation import Presentation
 
-_MAX_FAILED = 20
 _MAX_THRESHOLDS = 101
 _RESAMPLES = 999
 
@@ -65,6 +64,7 @@ def audit(ctx: click.Context) -> int:
 def run_audit(ctx: click.Context) -> int:
     """Run an audit of one model or of two with the options of a command, and return its code."""
     import fairperm
+    from fairperm.auditing.gates import Gate, read_words
     from fairperm.data.arguments import CLASS_SCORE_METRICS, DEFAULT_METRICS
 
     run = Run(ctx)
@@ -92,159 +92,115 @@ def run_audit(ctx: click.Context) -> int:
     found: Audit = run.call(fairperm.audit, metrics=given["metric"] or None)
     warn_of_similar_names(found.groups, quiet=given["quiet"])
     used = list(given["metric"] or found.settings["metrics"])
-    outcome = Outcome(found, run, run.settings(metric=used, seed=found.seed))
+    settings = run.settings(metric=used, seed=found.seed)
+    gate = Gate(read_words(given["fail_on"]), of_changes=not is_of_one)
+    failed = gate.find_failed(found)
     # write the files first: the reader of the table may close the pipe
-    outcome.write(presentation)
+    if given["report"] is not None:
+        from fairperm.auditing.result import list_defaults
+        from fairperm.report.page import as_html
+
+        sweeps = _sweep(found, run) if is_swept and not presentation.short else Sweeps()
+        as_html(
+            found,
+            given["report"],
+            presentation=presentation,
+            sweep=sweeps.found,
+            not_swept=sweeps.reasons,
+            provenance=run.describe(settings),
+            defaults=list_defaults(found.settings),
+        )
+    as_markdown = outputs.as_markdown if is_of_one else outputs.changes_as_markdown
+    run.write(
+        found.to_dict,
+        settings,
+        lambda: [row.cells() for row in found.rows],
+        (given["markdown"], lambda: as_markdown(found, failed)),
+        (given["junit"], lambda: _as_junit(found, failed, gate)),
+    )
     if not run.is_silent:
         print_audit(found, changes=not is_of_one, shows_small=given["show_small"])
         for note in run.unseen(found.notes):
             print_text(wrap(f"Note: {note}"))
         print_seed(found.seed)
         print_report(given["report"])
-    return outcome.report_failures()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An audit, the options that led to it, and the verdicts that make the command fail."""
-
-    audit: Audit
-    run: Run
-    options: dict[str, Any]
-
-    @property
-    def is_of_one(self) -> bool:
-        """Whether the audit is of one model, and not of two."""
-        return self.run.command == "audit"
-
-    @property
-    def fail_on(self) -> Sequence[str]:
-        """The verdicts that make the command fail."""
-        return tuple(self.run.given["fail_on"])
-
-    @property
-    def gate(self) -> Gate:
-        """What --fail-on asks."""
-        from fairperm.auditing.gates import Gate, read_words
-
-        return Gate(read_words(self.fail_on), of_changes=not self.is_of_one)
-
-    def failed(self) -> list[AuditRow]:
-        """Return the comparisons that make the command fail."""
-        return self.gate.find_failed(self.audit)
-
-    def write(self, presentation: Presentation) -> None:
-        """Write the requested files."""
-        report, run = self.run.given["report"], self.run
-        if report is not None:
-            from fairperm.auditing.result import list_defaults
-            from fairperm.report.page import as_html
-
-            is_swept = self.is_of_one and not presentation.short
-            sweeps = self.make_sweeps() if is_swept else Sweeps()
-            as_html(
-                self.audit,
-                report,
-                presentation=presentation,
-                sweep=sweeps.found,
-                not_swept=sweeps.reasons,
-                provenance=run.describe(self.options),
-                defaults=list_defaults(self.audit.settings),
-            )
-        as_markdown = outputs.as_markdown if self.is_of_one else outputs.changes_as_markdown
-        run.write(
-            self.audit.to_dict,
-            self.options,
-            lambda: [row.cells() for row in self.audit.rows],
-            (run.given["markdown"], lambda: as_markdown(self.audit, self.failed())),
-            (run.given["junit"], self.as_junit),
-        )
-
-    def as_junit(self) -> str:
-        """Return the comparisons as tests."""
-        from fairperm.cli.junit import Case, as_junit
-
-        failed, cases = self.failed(), []
-        for row in self.audit.rows:
-            told = row if row.change is None or self.is_of_one else row.change
-            name = f"{format_name(row.metric)}: {row.gap_name}"
-            cases.append(Case(row.attribute, name, told.verdict, told.reason, row in failed))
-        return as_junit(self.run.command, cases, lambda: self.gate.check(self.audit))
-
-    def make_sweeps(self) -> Sweeps:
-        """Return the threshold sweeps for the report, if there are scores."""
-        given, loaded = self.run.given, self.run.loaded
-        score = loaded.column_if_read(given["score"])
-        if score is None or not self.audit.settings["metrics"]:
-            return Sweeps()
-        reason = "" if given["label"] else "sweeps need --label."
-        for option in ("cluster", "matched", "names", "weight"):
-            if given[option]:
-                reason = reason or f"sweeps do not support --{option}."
-        if reason:
-            return Sweeps([], dict.fromkeys(self.audit.settings["attributes"], reason))
-        options = as_arguments(self.run.options, given, loaded)
-        shared = ("pos_label", "missing", "control_features", "stratum_weights", "count")
-        return make_sweeps(
-            self.audit,
-            loaded.data,
-            label=given["label"],
-            score=score,
-            attributes=[split_columns(one) for one in given["group"]],
-            thresholds=self._choose_thresholds(score),
-            progress=False,
-            **{name: options[name] for name in shared},
-        )
-
-    def _choose_thresholds(self, score: str) -> object:
-        """Return every score as a threshold if they are few: between them nothing changes."""
-        from fairperm.data.lazy.backends import is_lazy
-
-        if is_lazy(self.run.loaded.data):
-            return _MAX_THRESHOLDS
-        n_scores = len(self.run.loaded.distinct_rows([score]))
-        return "scores" if n_scores <= _MAX_THRESHOLDS else _MAX_THRESHOLDS
-
-    def report_failures(self) -> int:
-        """Print the comparisons that failed, and return the exit code.
-
-        Raises InputError if none did, and one could not have.
-        """
-        if not self.fail_on:
-            return 0
-        failed = self.failed()
+    if given["fail_on"]:
         if not failed:
-            self.gate.check(self.audit)
-        for note in self.gate.note_not_judged(self.audit):
+            gate.check(found)
+        for note in gate.note_not_judged(found):
             print_error(f"fairperm: {write_message(note)}")
-        if not failed:
-            return 0
-        print_error(
-            f"fairperm: failed: {len(failed)} of {len(self.audit.rows)} comparisons "
-            f"(--fail-on {', '.join(self.fail_on)})"
-        )
-        name = "adjusted p" if self.audit.adjust else "p"
-        for row in failed[:_MAX_FAILED]:
-            parts = [format_name(row.attribute), format_name(row.metric), row.gap_name]
-            if not self.is_of_one and row.change is not None:
-                parts.append(f"gap {' → '.join(row.change.gap_texts)}")
-                if row.change.adjusted_pvalue is not None:
-                    parts.append(state_pvalue(row.change.adjusted_pvalue, name))
-                print_error(f"  {row.change.verdict}: {', '.join(parts)}")
-                continue
-            if row.difference is not None:
-                parts.append(f"gap {row.gap_text}")
-            if row.adjusted_pvalue is not None:
-                parts.append(state_pvalue(row.adjusted_pvalue, name))
-            if row.adjusted_exceedance_pvalue is not None:
-                beyond = state_pvalue(row.adjusted_exceedance_pvalue, name)
-                parts.append(f"beyond the margin of {row.margin:g} {beyond}")
-            if row.ratio_bound is not None:
-                parts.append(f"ratio {row.ratio_text}")
-            print_error(f"  {row.verdict}: {', '.join(parts)}")
-        if len(failed) > _MAX_FAILED:
-            print_error(f"  and {len(failed) - _MAX_FAILED} more")
-        return 1
+    name = "adjusted p" if found.adjust else "p"
+    lines = [_describe_failed(row, name) for row in failed]
+    return print_failed(lines, len(found.rows), "comparisons", given["fail_on"])
+
+
+def _as_junit(audit: Audit, failed: Sequence[AuditRow], gate: Gate) -> str:
+    """Return the comparisons as tests."""
+    from fairperm.cli.junit import Case, as_junit
+
+    cases = []
+    for row in audit.rows:
+        told = row if row.change is None else row.change
+        name = f"{format_name(row.metric)}: {row.gap_name}"
+        cases.append(Case(row.attribute, name, told.verdict, told.reason, row in failed))
+    command = "compare" if gate.of_changes else "audit"
+    return as_junit(command, cases, lambda: gate.check(audit))
+
+
+def _describe_failed(row: AuditRow, name: str) -> str:
+    """Return why a comparison fails; ``name`` is that of its p-values."""
+    parts = [format_name(row.attribute), format_name(row.metric), row.gap_name]
+    if row.change is not None:
+        parts.append(f"gap {' → '.join(row.change.gap_texts)}")
+        if row.change.adjusted_pvalue is not None:
+            parts.append(state_pvalue(row.change.adjusted_pvalue, name))
+        return f"{row.change.verdict}: {', '.join(parts)}"
+    if row.difference is not None:
+        parts.append(f"gap {row.gap_text}")
+    if row.adjusted_pvalue is not None:
+        parts.append(state_pvalue(row.adjusted_pvalue, name))
+    if row.adjusted_exceedance_pvalue is not None:
+        beyond = state_pvalue(row.adjusted_exceedance_pvalue, name)
+        parts.append(f"beyond the margin of {row.margin:g} {beyond}")
+    if row.ratio_bound is not None:
+        parts.append(f"ratio {row.ratio_text}")
+    return f"{row.verdict}: {', '.join(parts)}"
+
+
+def _sweep(audit: Audit, run: Run) -> Sweeps:
+    """Return the threshold sweeps for the report, if there are scores."""
+    given, loaded = run.given, run.loaded
+    score = loaded.column_if_read(given["score"])
+    if score is None or not audit.settings["metrics"]:
+        return Sweeps()
+    reason = "" if given["label"] else "sweeps need --label."
+    for option in ("cluster", "matched", "names", "weight"):
+        if given[option]:
+            reason = reason or f"sweeps do not support --{option}."
+    if reason:
+        return Sweeps([], dict.fromkeys(audit.settings["attributes"], reason))
+    options = as_arguments(run.options, given, loaded)
+    shared = ("pos_label", "missing", "control_features", "stratum_weights", "count")
+    return make_sweeps(
+        audit,
+        loaded.data,
+        label=given["label"],
+        score=score,
+        attributes=[split_columns(one) for one in given["group"]],
+        thresholds=_choose_thresholds(loaded, score),
+        progress=False,
+        **{name: options[name] for name in shared},
+    )
+
+
+def _choose_thresholds(loaded: LoadedData, score: str) -> object:
+    """Return every score as a threshold if they are few: between them nothing changes."""
+    from fairperm.data.lazy.backends import is_lazy
+
+    if is_lazy(loaded.data):
+        return _MAX_THRESHOLDS
+    n_scores = len(loaded.distinct_rows([score]))
+    return "scores" if n_scores <= _MAX_THRESHOLDS else _MAX_THRESHOLDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from fairperm._utils.files import hold_lock, read_limited, write_whole
 from fairperm.cli.command import command
 from fairperm.cli.options import convert_values
-from fairperm.cli.running import Run
+from fairperm.cli.running import Run, print_failed
 from fairperm.cli.terminal import print_error, write_message
 from fairperm.errors import InputError, shown
 
@@ -145,12 +145,8 @@ def _report_failures(found: Monitor, words: tuple[str, ...]) -> int:
     """
     failed = [one for one in found.comparisons if one.verdict in words]
     if failed:
-        n = len(found.comparisons)
-        print_error(f"fairperm: failed: {len(failed)} of {n} comparisons (--fail-on "
-                    f"{', '.join(words)})")  # fmt: skip
-        for one in failed:
-            print_error(write_message(f"  {one.verdict}: {one.name}"))
-        return 1
+        lines = [write_message(f"{one.verdict}: {one.name}") for one in failed]
+        return print_failed(lines, len(found.comparisons), "comparisons", words)
     unknown = [one for one in found.comparisons if one.gap is None]
     if words and unknown:
         raise InputError(

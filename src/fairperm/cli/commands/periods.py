@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairperm.cli.command import command
-from fairperm.cli.running import Run
+from fairperm.cli.running import Run, print_failed
 from fairperm.cli.terminal import print_error, write_message
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import click
 
     from fairperm import PeriodAudit
-
-_MAX_FAILED = 20
 
 
 @command(
@@ -76,12 +74,5 @@ def _report_failures(found: PeriodAudit, words: Sequence[str]) -> int:
     failed = found.find_failed(words)
     for note in found.note_not_judged(words):
         print_error(f"fairperm: {write_message(note)}")
-    if not failed:
-        return 0
-    n = len(found)
-    print_error(f"fairperm: failed: {len(failed)} of {n} changes (--fail-on {', '.join(words)})")
-    for row in failed[:_MAX_FAILED]:
-        print_error(write_message(f"  {row.verdict}: {row.name}"))
-    if len(failed) > _MAX_FAILED:
-        print_error(f"  and {len(failed) - _MAX_FAILED} more")
-    return 1
+    lines = [write_message(f"{row.verdict}: {row.name}") for row in failed]
+    return print_failed(lines, len(found), "changes", words)

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from fairperm._utils.formatting import (
-    format_count,
-    format_level,
-    format_metric,
-    format_number,
-    format_percent,
-)
 from fairperm.cli import outputs
 from fairperm.cli.command import command
 from fairperm.cli.options import collect_settings
@@ -21,8 +13,6 @@ from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     import click
-
-_ROUNDING = 1e-9  # of a value that is 0 or 1
 
 
 @command(
@@ -48,17 +38,18 @@ def power(ctx: click.Context) -> int:
     shared = {name: given[name] for name in ("share", "alpha", "alternative")}
     shared["base_rates"] = rates if len(rates) > 1 else next(iter(rates), None)
     asked = {name: given[name] for name in ("metric", "first", "second", "n", "power")}
-    result, sentence = _answer(**asked, shared=shared)
+    result, answer = _compute(**asked, shared=shared)
     if json is not None:
         settings = collect_settings(options, given)
-        text = outputs.as_json("power", json_ready(result), options=settings, files=[], rows=None)
+        result = json_ready({"answer": answer, **result})
+        text = outputs.as_json("power", result, options=settings, files=[], rows=None)
         outputs.write_output(json, text)
     if not given["quiet"] and json != "-":
-        print_text(wrap(sentence))
+        print_text(wrap(answer))
     return 0
 
 
-def _answer(
+def _compute(
     metric: str,
     first: float | None,
     second: float | None,
@@ -69,7 +60,7 @@ def _answer(
     """Return the quantity that was not given, by its name, and a sentence that states it."""
     import fairperm
 
-    name, level = format_metric(find_metric(metric).name), f"{format_level(power)} power"
+    find_metric(metric)  # its error says which option is wrong
     if first is None or second is None:
         value = first if second is None else second
         moves: Literal["first", "second"] = "second" if second is None else "first"
@@ -78,33 +69,9 @@ def _answer(
         gap = fairperm.minimum_detectable_gap(
             metric, value=value, moves=moves, n=n, power=power, **shared
         )
-        found = _describe_gap(gap, name, value, moves, shared["alternative"])
-        sentence = f"{format_count(n, 'row')} detect {found} with {level}."
-        return {"minimum_detectable_gap": gap, "moves": moves}, sentence
-    values = f"{_add_article(name)} of {format_number(first)} against {format_number(second)}"
+        return {"minimum_detectable_gap": gap, "moves": moves}, gap.answer
     if n is None:
         rows = fairperm.sample_size(metric, values=(first, second), power=power, **shared)
-        return {"sample_size": rows}, f"{format_count(rows, 'row')} detect {values} with {level}."
+        return {"sample_size": rows}, rows.answer
     chance = fairperm.power(metric, values=(first, second), n=n, **shared)
-    sentence = f"{format_count(n, 'row')} detect {values} with {format_percent(chance)} power."
-    return {"power": chance}, sentence
-
-
-def _describe_gap(gap: float, name: str, value: float, moves: str, alternative: str) -> str:
-    """Return in words which values of the group that moves are detected."""
-    other = "second" if moves == "first" else "first"
-    against = f"in the {moves} group against {format_number(value)} in the {other}"
-    if gap == math.inf:
-        return f"no {name} {against}"
-    upwards, downwards = ("greater", "less") if moves == "first" else ("less", "greater")
-    ends = []
-    if alternative != downwards and value + gap <= 1 + _ROUNDING:
-        ends.append(f"at least {format_number(value + gap)}")
-    if alternative != upwards and value - gap >= -_ROUNDING:
-        ends.append(f"at most {format_number(value - gap)}")
-    values = f"{_add_article(name)} of {' or '.join(ends)}"
-    return f"a gap of {format_number(gap)} ({values} {against})"
-
-
-def _add_article(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return {"power": chance}, chance.answer

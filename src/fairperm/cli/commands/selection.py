@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from fairperm._utils.formatting import format_interval, format_name, format_number, join_words
 from fairperm.cli import outputs
 from fairperm.cli.command import command
-from fairperm.cli.running import Run
-from fairperm.cli.terminal import print_error, warn_of_similar_names
+from fairperm.cli.running import Run, print_failed
+from fairperm.cli.terminal import warn_of_similar_names
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,8 +112,5 @@ def report_failures(
         return 0
     if not failed:
         _check(found)
-        return 0
-    print_error(f"fairperm: failed: {len(failed)} of {len(found)} groups (--fail-on {words[0]})")
-    for row in failed:
-        print_error(f"  {format_name(row.attribute)}, {format_name(row.group)}: {_tell(row)}")
-    return 1
+    lines = [f"{format_name(row.attribute)}, {format_name(row.group)}: {_tell(row)}" for row in failed]
+    return print_failed(lines, len(found), "groups", words[:1])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
-import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_pvalue,
+    wrap_text,
 )
 
 if TYPE_CHECKING:
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditData, RowCounts
 
 _LINE = 88  # characters
-_NBSP = "\N{NO-BREAK SPACE}"
-_KEPT = re.compile(r"\bp [=<] [\d.]+|[\d.,]+ (%|points)")
 
 
 class ShownResult:
@@ -58,10 +55,8 @@ def write_result(answer: str, lines: Sequence[tuple[str, str]], notes: Iterable[
 
 
 def wrap_answer(answer: str) -> list[str]:
-    """Return the lines of an answer; none begins with a unit or after "p ="."""
-    kept = _KEPT.sub(lambda found: found[0].replace(" ", _NBSP), answer)
-    lines = textwrap.wrap(kept, _line(), break_long_words=False, break_on_hyphens=False)
-    return [line.replace(_NBSP, " ") for line in lines]
+    """Return the lines of an answer."""
+    return wrap_text(answer, _line())
 
 
 _TABLE = "border-collapse:collapse;margin:.4em 0;text-align:left"
@@ -73,7 +68,7 @@ def write_html(answer: str, lines: Sequence[tuple[str, str]], notes: Iterable[st
     """Return the same for a notebook, without scripts and in its own colours."""
     rows = "".join(
         f'<tr style="background:none"><th scope="row" style="{_HEAD}">{escape(name)}</th>'
-        f'<td style="{_CELL}">{escape(text)}</td></tr>'
+        f'<td style="{_CELL}">{escape(text.replace("  ", " · "))}</td></tr>'
         for name, text in (*lines, *(("note", note) for note in notes))
     )
     table = f'<table style="{_TABLE}"><tbody>{rows}</tbody></table>'
@@ -128,14 +123,7 @@ def _wrap(name: str, text: str, width: int) -> list[str]:
     longest = max(line, len(indent) + line // 2)  # names of groups may be long
     if len(start) + len(text) <= longest:
         return [start + text]
-    return textwrap.wrap(
-        text,
-        longest,
-        initial_indent=start,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrap_text(text, longest, start, indent)
 
 
 def count_rows(counts: Iterable[Mapping[str, float]], n_dropped: int) -> tuple[str, str]:

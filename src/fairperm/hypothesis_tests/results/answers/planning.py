@@ -15,6 +15,7 @@ from fairperm._utils.formatting import (
 from fairperm.hypothesis_tests.results.answers.words import join_values, unit_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -28,13 +29,18 @@ def answer_rows(rows: str, power: float, assumed: str) -> str:
     return f"You need {rows} in total for {format_level(power)} power to detect {assumed}."
 
 
-def answer_detectable(gap: float, rows: str, power: float, metric: str) -> str:
-    """Return the smallest gap that a sample size detects."""
+def answer_detectable(
+    gap: float, rows: str, power: float, metric: str, value: float, reached: Iterable[float]
+) -> str:
+    """Return the smallest gap that a sample size detects, and the values that it is reached at."""
     level = format_level(power)
     if math.isinf(gap):
         return f"With {rows} the test detects no gap in {format_metric(metric)} with {level} power."
+    unit = unit_of(metric)
+    ends = [f"{unit.value(one)} or {'more' if one > value else 'less'}" for one in reached]
+    values = f": {', and '.join(ends)}, against {unit.value(value)}" if ends else ""
     gap_text = assume(metric, (gap, 0.0), is_gap=True)
-    return f"With {rows} the test detects {gap_text} with {level} power."
+    return f"With {rows} the test detects {gap_text} with {level} power{values}."
 
 
 def assume(metric: str, values: tuple[float, float], *, is_gap: bool = False) -> str:
