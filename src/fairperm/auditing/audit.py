@@ -30,6 +30,7 @@ from fairperm.auditing.questions import (
     name_distances,
     name_metrics,
     name_rankings,
+    note_ratings,
     read_distances,
     read_questions,
     read_rankings,
@@ -44,7 +45,15 @@ from fairperm.auditing.verdicts import (
 from fairperm.data.arguments import Inputs, ModelPair
 from fairperm.data.columns import Source, are_names, library_of, parse_threshold
 from fairperm.data.names import MIN_NAMES
-from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    Note,
+    argument,
+    did_you_mean,
+    listed,
+    warn_of,
+)
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.pairs import check_pairing
@@ -296,9 +305,12 @@ def audit(
         raise InputTypeError("intersections", "True or False", intersections)
     inputs = _read_inputs(given)
     attributes = list_attributes(data, sensitive_features, intersections=intersections)
+    remarks: tuple[Note, ...] = ()
     with _call_them_metrics():
         if metrics is None and not measured and not ranked:
-            named = name_metrics(choose_default_metrics(inputs, attributes[0]))
+            chosen = choose_default_metrics(inputs, attributes[0])
+            named = name_metrics(chosen)
+            remarks = note_ratings(inputs, chosen)
         named = name_classes(named, inputs, attributes[0])
     attribute_names = [attribute.name for attribute in attributes]
     no_max_t = _NO_MAX_T if str(adjust) == "maxt" else ""
@@ -363,8 +375,8 @@ def audit(
     if is_picked(reference):
         rows, pairs = keep_picked(rows, pairs)
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
-    remarks = (note for pair in pairs for note in pair.remarks)
-    notes = write_notes(rows, max(families.values()), settings, known=(*reading_notes, *remarks))
+    known = (*reading_notes, *(note for pair in pairs for note in pair.remarks))
+    notes = write_notes(rows, max(families.values()), settings, known=known)
     result = Audit(
         rows=tuple(rows),
         omnibus=tuple(add_spreads(compare_all_groups(questions, every, settings), every, settings)),
@@ -422,6 +434,7 @@ def audit(
             *note_reversed_scores(rows),
             *([PICKED_NOTE] if is_picked(reference) else []),
             *reading_notes,
+            *remarks,
         ),
         library=library_of(data) or library_of(sensitive_features),
     )

@@ -20,7 +20,14 @@ from fairperm.data.arguments import (
     NUMBER_METRICS,
 )
 from fairperm.data.columns import Source, are_names, check_one_score, columns_of_frame
-from fairperm.data.lazy.backends import is_lazy
+from fairperm.data.lazy.backends import (
+    fetch,
+    is_lazy,
+    lazy_frame,
+    quote_column,
+    read_schema,
+    to_floats,
+)
 from fairperm.data.reading import (
     check_not_lazy,
     is_split,
@@ -30,6 +37,7 @@ from fairperm.data.reading import (
 from fairperm.errors import (
     InputError,
     InputTypeError,
+    Note,
     argument,
     rename_arguments,
     shown,
@@ -209,24 +217,46 @@ def choose_default_metrics(inputs: Inputs, attribute: Attribute) -> tuple[str, .
     if inputs.y_true is None:
         has_numbers = inputs.pos_label is None and _count_numbers(inputs, "y_pred") > 2
         return DECISION_METRICS if has_numbers else DEFAULT_METRICS[:1]
-    if inputs.y_pred is not None and _count_numbers(inputs, "y_true") > _MAX_CLASSES:
-        return NUMBER_METRICS
     if inputs.y_pred is None:
         with suppress(InputTypeError):
             if inputs.split_scores(""):
                 return CLASS_SCORE_METRICS
-    elif inputs.pos_label is None and len(_read_classes(inputs, attribute)) > 2:
+        return DEFAULT_METRICS
+    n_labels = _count_numbers(inputs, "y_true")
+    if n_labels > _MAX_CLASSES or (n_labels > 2 and _count_numbers(inputs, "y_pred") == np.inf):
+        return NUMBER_METRICS
+    if inputs.pos_label is None and len(_read_classes(inputs, attribute)) > 2:
         return CLASS_METRICS
     return DEFAULT_METRICS
 
 
+def note_ratings(inputs: Inputs, chosen: Sequence[str]) -> tuple[Note, ...]:
+    """Return a note if labels that may be ratings were taken as classes, for want of a metric."""
+    if chosen != CLASS_METRICS or not (n := _count_numbers(inputs, "y_true")):
+        return ()
+    other = argument("metrics", "mean_absolute_error")
+    return (
+        Note(f"The labels are {n:g} whole numbers, taken as classes. For ratings pass {other}."),
+    )
+
+
 def _count_numbers(inputs: Inputs, name: str) -> float:
-    """Return how many numbers a column has; infinity with fractions, 0 if it has other values."""
+    """Return how many numbers a column has; infinity with fractions, 0 if it has other values.
+
+    Of a lazy frame it counts no more than could be classes.
+    """
     given = getattr(inputs, name)
-    if given is None or is_lazy(inputs.data):
+    if given is None:
         return 0
+    frame = lazy_frame(inputs.data)
     try:
-        values = np.asarray(Source.of(inputs.data).column(name, given).values, np.float64)
+        if frame is None:
+            values = np.asarray(Source.of(inputs.data).column(name, given).values, np.float64)
+        elif given in (schema := read_schema(frame)) and schema[given].is_numeric():
+            column = frame.select(quote_column(given, frame).alias(given)).unique()
+            values = to_floats(fetch(column.head(_MAX_CLASSES + 2))[given])
+        else:
+            return 0
     except (TypeError, ValueError):  # the reader of the metric says what is wrong
         return 0
     found = np.unique(values[np.isfinite(values)])
