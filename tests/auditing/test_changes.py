@@ -73,13 +73,18 @@ SMALLER = (500, 10, 100, 390), (700, 10, 10, 280)  # +0.20 to +0.11
     ("groups", "margin", "verdict", "reason"),
     [
         (LARGE, None, "narrowed", r"^shown to be smaller with the new model \(adjusted p = 0.004"),
-        (LARGE, 0.06, "closed", r"^shown to be smaller, and now smaller than 0.06 \(adjusted p = "),
+        (
+            LARGE,
+            0.06,
+            "closed",
+            r"^shown to be smaller, and now smaller than 6.0 points \(adjusted p = ",
+        ),
         (SMALLER, 0.05, "narrowed", "^shown to be smaller with the new model"),
         (
             SMALLER,
             0.12,
             "unchanged within margin",
-            r"^shown to change by less than 0.12 \(adjusted",
+            r"^shown to change by less than 12.0 points \(adjusted",
         ),
         (
             ((500, 110, 10, 380), (700, 10, 10, 280)),  # +0.10 to +0.20
@@ -110,7 +115,7 @@ SMALLER = (500, 10, 100, 390), (700, 10, 10, 280)  # +0.20 to +0.11
             ((500, 0, 0, 500), (700, 0, 0, 300)),
             0.2,
             "unchanged within margin",  # three rows in a thousand might have changed
-            "^shown to change by less than 0.2",
+            "^shown to change by less than 20.0 points",
         ),
         (FEW_CHANGED, 0.1, "widened", "^shown to be larger with the new model"),
         (((20, 1, 9, 15), LARGE[1]), None, "too small", "has only 45 rows; the minimum is 50"),
@@ -152,6 +157,16 @@ def test_each_change_is_that_of_compare_models(audited: fairperm.Audit) -> None:
         alone = compare_models(**LABELS, **OF_BOTH, **DRAWN, metric=row.metric, groups=row.groups)
         assert row.change.result is not None
         assert row.change.result.to_dict() == alone.to_dict()
+
+
+def test_the_new_model_has_the_verdicts_of_its_own_audit(audited: fairperm.Audit) -> None:
+    given = {"metrics": audited.settings["metrics"], "margin": audited.settings["margin"]}
+    alone = quietly(**LABELS, **DRAWN, **given, y_score=ROWS["new"], threshold=0.5)
+    found = [row.change for row in audited if row.change is not None]
+    assert [one.verdict_new for one in found] == [row.verdict for row in alone]
+    expected = [row.adjusted_pvalue for row in alone]
+    assert [one.adjusted_pvalue_new for one in found] == pytest.approx(expected)
+    assert {one.verdict_new for one in found} >= {"disparity", "inconclusive"}
 
 
 def test_clusters_are_split_in_both_models() -> None:
@@ -333,7 +348,7 @@ def test_why_no_claim_is_made_on_a_margin(n_changed: int, few: str) -> None:
     assert claimed is not None
     assert silent.equivalence_pvalue == silent.adjusted_equivalence_pvalue == 1
     assert silent.verdict != "unchanged within margin"
-    says = rf"; whether it changed by less than 0\.4 is not tested: {few} of group 'a' shows? how"
+    says = rf"by less than 40.0 points is not tested: {few} of group 'a' shows? how"
     assert re.search(says, silent.reason), silent.reason
     if silent.adjusted_interval is not None:
         assert max(map(abs, silent.adjusted_interval)) >= 0.4
@@ -371,7 +386,7 @@ def test_json_frame_metrics_and_text(audited: fairperm.Audit) -> None:
     tracked = audited.to_metrics()
     assert tracked["sensitive_features/selection_rate/a vs b/change"] == frame["change"][0]
     assert tracked["changes/inconclusive"] == (frame["change_verdict"] == "inconclusive").sum()
-    assert "With the new model, of 15 gaps " in repr(audited)
+    assert " of 15 gaps changed " in repr(audited)
     assert "first_value_new" not in quietly(**LABELS, y_score=ROWS["old"]).to_frame("pandas")
 
 
@@ -442,7 +457,7 @@ def test_command(tmp_path: Path) -> None:
     done = run("compare", path, *given, *options, "--fail-on", "widened", "--markdown", target)
     said = done.stdout.decode()
     assert done.returncode == 1
-    assert "With the new model, of 3 gaps " in said
+    assert " of 3 gaps widened" in said
     assert "failed: " in done.stderr.decode()
     assert "**widened** ✗ |" in target.read_text()
     document = json.loads(run("compare", path, *given, *options, "--json", "-").stdout)

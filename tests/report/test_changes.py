@@ -53,7 +53,7 @@ def test_report_has_every_change_and_a_chart_of_every_metric_with_one_value() ->
     assert len(slopes) == 1
     assert "b 4" in str(slopes[0]["aria-label"])
     assert "All other parts of this report are about the old model." in said
-    assert "With the new model, of 6 gaps " in page.text
+    assert "From the old to the new model, 2 of 6 gaps narrowed" in page.text
     n_open = sum(
         row.change is not None and row.change.verdict == "inconclusive" for row in audited()
     )

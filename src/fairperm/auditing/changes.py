@@ -14,16 +14,18 @@ import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.formatting import format_count, state_pvalue
-from fairperm.auditing.comparisons import Pair, run_in_batches
+from fairperm.auditing.comparisons import Pair, compare_pairs, run_in_batches
 from fairperm.auditing.verdicts import (
     adjust_by_key,
     flag_small_groups,
     has_margin_test,
+    judge_pairs,
     largest_by_key,
 )
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.changes.models import make_change_test, make_sum_test
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
+from fairperm.hypothesis_tests.results.answers.words import unit_of_gap
 from fairperm.hypothesis_tests.results.changes import GapChange
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import interval_level
@@ -60,7 +62,7 @@ def check_models(inputs: Inputs, settings: Settings) -> None:
 def add_changes(
     rows: Sequence[AuditRow], pairs: Sequence[ComparedPair], settings: Settings
 ) -> list[AuditRow]:
-    """Return the rows, each with what the new model does to its gap."""
+    """Return the rows, each with what the new model does to its gap, and its own verdict."""
     tested = run_in_batches(
         [pair.question.of_both_models() for pair in pairs],
         [(row.attribute, row.groups) for row in rows],
@@ -78,7 +80,19 @@ def add_changes(
         judged = _judge_family([tested[place] for place in places], keys, settings)
         for place, change in zip(places, judged, strict=True):
             changes[place] = change
-    return [replace(row, change=change) for row, change in zip(rows, changes, strict=True)]
+    return [
+        replace(row, change=replace(change, verdict_new=new.verdict, adjusted_pvalue_new=p))
+        for row, change, new in zip(rows, changes, _judge_new_model(pairs, settings), strict=True)
+        for p in [new.adjusted_pvalue]
+    ]
+
+
+def _judge_new_model(pairs: Sequence[ComparedPair], settings: Settings) -> list[AuditRow]:
+    """Return the rows of an audit of the new model alone."""
+    questions = {id(pair.question): pair.question for pair in pairs}
+    of_new = {key: question.of_new_model() for key, question in questions.items()}
+    asked = [Pair(of_new[id(pair.question)], pair.row.groups) for pair in pairs]
+    return judge_pairs(compare_pairs(asked, settings), settings)[0]
 
 
 def note_weights(rows: Sequence[AuditRow], pairs: Sequence[ComparedPair]) -> tuple[str, ...]:
@@ -290,6 +304,7 @@ def _adjust_interval(
 def _give_verdict(tested: _TestedChange, change: GapChange, settings: Settings) -> tuple[str, str]:
     """Return the verdict on a change that has p-values, and the reason for it."""
     row, alpha = tested.row, settings.alpha
+    size = unit_of_gap(tested.result).size(row.margin)
     name = "p" if settings.adjust is None else "adjusted p"
 
     def is_shown(p: float | None) -> bool:
@@ -297,10 +312,10 @@ def _give_verdict(tested: _TestedChange, change: GapChange, settings: Settings) 
 
     if is_shown(change.adjusted_closing_pvalue) and row.verdict != "equivalent":
         stated = state_pvalue(change.adjusted_closing_pvalue, name)
-        return "closed", f"shown to be smaller, and now smaller than {row.margin:g} ({stated})"
+        return "closed", f"shown to be smaller, and now smaller than {size} ({stated})"
     if is_shown(change.adjusted_equivalence_pvalue):
         stated = state_pvalue(change.adjusted_equivalence_pvalue, name)
-        return "unchanged within margin", f"shown to change by less than {row.margin:g} ({stated})"
+        return "unchanged within margin", f"shown to change by less than {size} ({stated})"
     if is_shown(change.adjusted_size_pvalue):
         stated = state_pvalue(change.adjusted_size_pvalue, name)
         if tested.is_smaller:
@@ -331,7 +346,8 @@ def _explain_silence(tested: _TestedChange) -> str:
     margin, variance = tested.row.margin, tested.result.gap_variance
     if margin is None or variance is None or not variance.reason:
         return ""
-    return f"; whether it changed by less than {margin:g} is not tested: {variance.reason}"
+    size = unit_of_gap(tested.result).size(margin)
+    return f"; whether it changed by less than {size} is not tested: {variance.reason}"
 
 
 def _explain_indecision(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,6 +10,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     shorten,
     state_pvalue,
+    wrap_text,
 )
 from fairperm.auditing.verdicts import format_detectable_gap
 
@@ -176,9 +176,15 @@ def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small:
                 lines.append(write(parts, (verdict, style) if n == 0 else ("", "")))
             if has_ratios and n_lines > 1 and row.ratio_bound is not None:
                 lines.append([(f"    ratio {row.ratio_text}", "")])
+            if changes and row.change is not None and row.verdict != row.change.verdict_new:
+                alone = f"{row.verdict} with the old model, {row.change.verdict_new} with the new"
+                lines.append([(f"    {alone}", "")])
         folded = [row for row in rows if id(row) not in cells]
         for text in (_fold(folded, changes=changes), together):
-            lines += [[(line, "dim" if text != together else "")] for line in _wrap(text, total)]
+            lines += [
+                [(line, "dim" if text != together else "")]
+                for line in wrap_text(text, total, "  ", "    ")
+            ]
     columns = [name for column in layout for name in column]
     return Table(lines, [*columns, *(["ratio"] if has_ratios else [])], total)
 
@@ -229,17 +235,6 @@ def _fold(rows: Sequence[AuditRow], *, changes: bool) -> str:
             distinct.append(reason)
     rest = f" and {len(distinct) - _MAX_REASONS} more" if len(distinct) > _MAX_REASONS else ""
     return f"{len(rows)} too small: {', '.join(distinct[:_MAX_REASONS])}{rest}"
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent="  ",
-        subsequent_indent="    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _name_verdict(row: AuditRow, *, changes: bool) -> str:

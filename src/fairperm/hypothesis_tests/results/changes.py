@@ -153,6 +153,8 @@ class GapChange:
         it, as the reason then says.
     closing_pvalue, adjusted_closing_pvalue : float or None
         The p-value of a new gap that is not smaller, or not within the margin.
+    verdict_new, adjusted_pvalue_new : str, float or None
+        The verdict on the new gap in an audit of the new model alone, and its p-value.
     verdict : str
         "closed", "narrowed", "unchanged within margin", "widened", "changed" (by more than chance
         explains, but whether the gap is smaller or larger is undecided), "inconclusive" or "too
@@ -170,6 +172,8 @@ class GapChange:
     adjusted_equivalence_pvalue: float | None = None
     closing_pvalue: float | None = None
     adjusted_closing_pvalue: float | None = None
+    verdict_new: str = ""
+    adjusted_pvalue_new: float | None = None
     verdict: str = ""
     reason: str = ""
 
@@ -277,6 +281,8 @@ class GapChange:
             "change_adjusted_equivalence_pvalue": self.adjusted_equivalence_pvalue,
             "closing_pvalue": self.closing_pvalue,
             "adjusted_closing_pvalue": self.adjusted_closing_pvalue,
+            "verdict_new": self.verdict_new,
+            "adjusted_pvalue_new": self.adjusted_pvalue_new,
             "change_verdict": self.verdict,
             "change_reason": self.reason,
         }
