@@ -51,19 +51,39 @@ def warns_of_nothing_judged(expected: bool = True) -> AbstractContextManager[obj
             "^not decided: chance could explain this gap",
         ),
         # margin
-        (((80, 100), (50, 100)), 0.1, "disparity", r"^shown to exceed the margin of 0.1 \(adj"),
-        (((50, 100), (80, 100)), 0.1, "disparity", "^shown to exceed the margin of 0.1 "),
-        (((6300, 10000), (6000, 10000)), 0.1, "equivalent", "^shown to be smaller than 0.1 "),
-        (((5000, 10000), (5000, 10000)), 0.1, "equivalent", r"0.1 \(adjusted p < 0.0001\)\.$"),
+        (
+            ((80, 100), (50, 100)),
+            0.1,
+            "disparity",
+            r"^shown to exceed the margin of 10.0 points \(adj",
+        ),
+        (((50, 100), (80, 100)), 0.1, "disparity", "^shown to exceed the margin of 10.0 points "),
+        (
+            ((6300, 10000), (6000, 10000)),
+            0.1,
+            "equivalent",
+            "^shown to be smaller than 10.0 points ",
+        ),
+        (
+            ((5000, 10000), (5000, 10000)),
+            0.1,
+            "equivalent",
+            r"10.0 points \(adjusted p < 0.0001\)\.$",
+        ),
         (((720, 1000), (600, 1000)), 0.1, "inconclusive", r"there is a gap \(.* is not settled\.$"),
         (
             ((690, 1000), (600, 1000)),
             0.1,
             "inconclusive",
-            "it exceeds the margin of 0.1 is not",
+            "it exceeds the margin of 10.0 points is not",
         ),
         (((50, 100), (50, 100)), 0.1, "inconclusive", "^not decided: no gap is shown "),
-        (((62, 100), (50, 100)), 0.1, "inconclusive", "one beyond the margin of 0.1 is not ruled"),
+        (
+            ((62, 100), (50, 100)),
+            0.1,
+            "inconclusive",
+            "one beyond the margin of 10.0 points is not ruled",
+        ),
         (((60, 100), (50, 100)), 0.1, "inconclusive", "no gap is shown"),  # just at the margin
         # size
         (((49, 49), (0, 100)), None, "too small", "0 has only 49 rows; the minimum is 50."),
@@ -375,7 +395,9 @@ def test_where_no_test_exists_at_a_margin(options: dict[str, Any], lack: str) ->
     (row,) = audit(y_true, y_pred, sensitive_features=group, **options, margin=0.1, rng=1)
     assert row.verdict == "inconclusive"
     assert row.exceedance_pvalue is row.equivalence_pvalue is None
-    assert row.reason.endswith(f"whether it exceeds the margin of 0.1 cannot be tested {lack}.")
+    assert row.reason.endswith(
+        f"whether it exceeds the margin of 10.0 points cannot be tested {lack}."
+    )
 
 
 @pytest.mark.parametrize(("alternative", "counts"), [("greater", (10, 90)), ("less", (90, 10))])

@@ -47,8 +47,8 @@ def test_case_is_in_its_own_words() -> None:
     text = opening(small_audit(), rename=names, positive_means="passed the exam")
     assert (
         "Among people who passed the exam, the model missed 60.0 % of women and "
-        "20.0 % of men: about 40 people more than if women had the rate of men. Chance alone does "
-        "not explain this gap (adjusted p < 0.0001)."
+        "20.0 % of men; at the rate of men it would be about 40 fewer people of women. Chance "
+        "alone does not explain this gap (adjusted p < 0.0001)."
     ) in text
     assert "the model predicted “passed the exam” for 40.0 % of men and 20.0 % of women" in text
 
@@ -100,7 +100,7 @@ def test_summary_has_at_most_five_lines() -> None:
 def test_favourable_rates_count_those_who_have_fewer() -> None:
     text = opening(small_audit(metrics="tpr"))
     assert "the model rightly flagged 80.0 % of M and 40.0 % of F" in text
-    assert "about 40 people fewer than if F had the rate of M." in text
+    assert "at the rate of M it would be about 40 more people of F." in text
 
 
 def test_rates_and_their_complements_are_one_line() -> None:
@@ -113,9 +113,9 @@ def test_what_is_not_decided_is_not_counted_in_people() -> None:
     equal = np.tile(np.repeat([0, 1], 50), 4)
     text = opening(small_audit(equal, metrics="fnr"))
     assert "These data do not decide whether there is a real gap." in text
-    assert "people more" not in text
+    assert "people of" not in text
     with_margin = opening(small_audit(equal, metrics="fnr", margin=0.4))
-    assert "The gap is within the margin of 0.4." in with_margin
+    assert "The gap is within the margin of 40.0 points." in with_margin
 
 
 def test_gaps_that_are_shown_come_before_those_within_the_margin() -> None:
@@ -126,9 +126,9 @@ def test_gaps_that_are_shown_come_before_those_within_the_margin() -> None:
     )
     assert {row.verdict for row in audit} == {"inconclusive", "equivalent"}
     assert (
-        "missed 60.0 % of a and 20.0 % of b: about 40 people more than if a had the rate of b. "
-        "Chance alone does not explain this gap (adjusted p < 0.0001), but these data do not "
-        "decide whether the gap exceeds the margin of 0.38."
+        "missed 60.0 % of a and 20.0 % of b; at the rate of b it would be about 40 fewer people of "
+        "a. Chance alone does not explain this gap (adjusted p < 0.0001), but these data do not "
+        "decide whether the gap exceeds the margin of 38.0 points."
     ) in opening(audit)
 
 
@@ -161,7 +161,7 @@ def test_weighted_and_clustered_rows_are_not_people() -> None:
     for options in ({"sample_weight": np.ones(400)}, {"cluster": np.arange(400) // 2}):
         text = opening(small_audit(**options))
         assert "Data 400 rows" in text
-        assert "people more" not in text
+        assert "people of" not in text
 
 
 def test_every_metric_has_a_sentence_for_everyone() -> None:
@@ -175,7 +175,7 @@ def test_cases_without_words_of_their_own() -> None:
     assert case is None  # an alias is no registered name
     case = find_case("false_positive_rate", None)
     assert case is not None
-    told = "Among people who are not positive, the model wrongly flagged"
+    told = "Among people who have a negative label, the model wrongly flagged"
     assert case.text == told
 
 

@@ -18,7 +18,6 @@ import pytest
 import fairperm
 from fairperm._utils.formatting import (
     format_name,
-    format_number,
     format_pvalue,
     state_pvalue,
 )
@@ -84,15 +83,16 @@ def test_every_comparison_has_its_row_with_all_numbers() -> None:
         for wanted in (
             unit_of_row(row).signed(row.difference),
             unit_of_row(row).interval(row.confidence_interval),
-            format_number(row.ratio),
             format_pvalue(row.pvalue),
             format_pvalue(row.adjusted_pvalue),
             row.verdict,
         ):
             assert wanted in joined
         assert row.result is not None
-        for counts in row.result.counts.values():
+        for group, counts in row.result.counts.items():
             if "denominator" in counts:
+                low, high = row.result.value_intervals[group] or (0.0, 0.0)
+                assert f"{100 * low:.1f} to {100 * high:.1f} %" in joined
                 assert f"{counts['numerator']:,} of {counts['denominator']:,}" in joined
 
 

@@ -209,7 +209,8 @@ def test_no_sentence_denies_a_gap_that_a_row_shows() -> None:
     assert n_shown == sum("there is a gap" in row.reason for row in audit)
     which = "all" if n_shown == 3 else n_shown
     assert audit.answer == (
-        "None of 3 judged gaps exceed the margin. 3 are undecided: gaps beyond the margin are not "
+        "None of 3 judged gaps is shown to exceed the margin. 3 are undecided: gaps beyond the "
+        "margin are not "
         f"ruled out, and chance does not explain {which} of them."
     )
 
@@ -220,8 +221,8 @@ def test_gaps_within_the_margin_are_not_said_to_be_open() -> None:
         np.arange(4060) % 2, sensitive_features=group, metrics="base_rate", margin=0.1, rng=1
     )
     assert AuditView.of(audit).answer == (
-        "None of 3 judged gaps exceed the margin. 1 is within the margin. 2 are undecided: gaps "
-        "beyond the margin are not ruled out."
+        "None of 3 judged gaps is shown to exceed the margin. 1 is within the margin. 2 are "
+        "undecided: gaps beyond the margin are not ruled out."
     )
 
 
@@ -229,8 +230,8 @@ def test_margins_are_those_of_their_metrics(monkeypatch: pytest.MonkeyPatch) -> 
     own: dict[str, Any] = {"margin": {"accuracy": 0.5}, "min_group_size": 10}
     one = read_small_audit(monkeypatch, **own).text
     assert (
-        "A gap of at most the margin (0.5 in accuracy) is taken not to matter in practice: these "
-        "comparisons also ask"
+        "A gap of at most the margin (50.0 points in accuracy) is taken not to matter in practice: "
+        "these comparisons also ask"
     ) in one
     assert (
         "1 equivalent The gap was shown to be within the margin. 1 inconclusive Not decided. "
@@ -242,7 +243,7 @@ def test_margins_are_those_of_their_metrics(monkeypatch: pytest.MonkeyPatch) -> 
         "it exceeds the margin is not settled. In metrics without a margin: chance could explain "
         "the gap, and a real gap is possible."
     ) in read_small_audit(monkeypatch, **own).text
-    assert "the margin (0.5 in accuracy; 0.6 in false negative rate) is taken" in (
+    assert "the margin (60.0 points in false negative rate; 50.0 points in accuracy) is taken" in (
         read_small_audit(monkeypatch, margin={"fnr": 0.6, "accuracy": 0.5}).text
     )
 

@@ -19,7 +19,7 @@ from fairperm.hypothesis_tests.results.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
 
@@ -70,10 +70,7 @@ def footing(
             audit.rows if shown is None else shown, columns, are_adjusted=bool(audit.adjust)
         ),
     ]
-    if audit.is_weighted:
-        sentences.append("Values are weighted.")
-    sentences.append(state_used_rows(audit))
-    return " ".join(sentences)
+    return " ".join([*sentences, *_state_rows(audit)])
 
 
 def changes_footing(audit: AuditData) -> str:
@@ -84,11 +81,21 @@ def changes_footing(audit: AuditData) -> str:
         *state_threshold(audit),
         "Change: the gap with the new model minus the gap with the old one.",
         *explain_changes(rows),
+        "Verdicts with the old or the new model: those of an audit of that model alone.",
     ]
+    return " ".join([*sentences, *_state_rows(audit)])
+
+
+def _state_rows(audit: AuditData) -> Iterator[str]:
+    """Yield which rows count, and how."""
+    if audit.is_stratified and audit.units != "items":
+        yield (
+            "Compared within strata: each gap is a mean over them, and values are those of all "
+            "strata together."
+        )
     if audit.is_weighted:
-        sentences.append("Values are weighted.")
-    sentences.append(state_used_rows(audit))
-    return " ".join(sentences)
+        yield "Values are weighted."
+    yield state_used_rows(audit)
 
 
 def _state_adjustment(audit: AuditData) -> str:

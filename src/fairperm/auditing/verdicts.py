@@ -29,7 +29,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     margin_pvalues,
     ratio_pvalues,
 )
-from fairperm.hypothesis_tests.results.answers.words import explain_by
+from fairperm.hypothesis_tests.results.answers.words import explain_by, unit_of_gap
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES, keeps_ratio
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
@@ -56,15 +56,16 @@ def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
     if p is None or row.result is None:
         return row
     name = "p" if settings.adjust is None else "adjusted p"
+    size = unit_of_gap(row.result).size(margin)
     if margin is None and p <= alpha:
         explained = explain_by(row.result)
         verdict, reason = "disparity", f"larger than {explained} ({state_pvalue(p, name)})"
     elif beyond is not None and beyond <= alpha:
         verdict = "disparity"
-        reason = f"shown to exceed the margin of {margin:g} ({state_pvalue(beyond, name)})"
+        reason = f"shown to exceed the margin of {size} ({state_pvalue(beyond, name)})"
     elif within is not None and within <= alpha:
         verdict = "equivalent"
-        reason = f"shown to be smaller than {margin:g} ({state_pvalue(within, name)})"
+        reason = f"shown to be smaller than {size} ({state_pvalue(within, name)})"
     else:
         verdict = "inconclusive"
         stated = state_pvalue(p, name)
@@ -77,13 +78,14 @@ def _explain_indecision(
 ) -> str:
     """Return what the tests leave open; ``stated`` is the p-value of no gap."""
     margin, p = row.margin, row.adjusted_pvalue
+    size = unit_of_gap(result).size(margin)
     if margin is not None and p is not None and p <= settings.alpha:
         settled = "is not settled" if has_margin_test(result) else "cannot be tested"
         if result.is_joint:
             settled += " for several gaps at once; audit them one by one"
         elif result.variance is None:
             settled += " without a standard error"
-        return f"there is a gap ({stated}); whether it exceeds the margin of {margin:g} {settled}"
+        return f"there is a gap ({stated}); whether it exceeds the margin of {size} {settled}"
     if result.difference * {"greater": -1, "less": 1}.get(settings.alternative, 0) > 0:
         return (
             f"the gap is on the other side of the alternative {shown(settings.alternative)}, "
@@ -97,7 +99,7 @@ def _explain_indecision(
                 f"({stated}; {alone}), and a real one is not ruled out"
             )
         return f"chance could explain this gap, and a real one is not ruled out ({stated})"
-    return f"no gap is shown ({stated}), and one beyond the margin of {margin:g} is not ruled out"
+    return f"no gap is shown ({stated}), and one beyond the margin of {size} is not ruled out"
 
 
 class HasBaseSizes(Protocol):

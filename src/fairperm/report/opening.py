@@ -16,6 +16,7 @@ from fairperm._utils.formatting import (
     format_percent,
     state_pvalue,
 )
+from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.hypothesis_tests.results.audits import keeps_ratio
 from fairperm.hypothesis_tests.results.text import state_used_rows
 from fairperm.report.plain_words import find_case
@@ -25,6 +26,7 @@ from fairperm.report.sentences import (
     describe_comparison,
     mark_name,
     name_labels,
+    name_setting,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 _MAX_CASES = 3
+_PEOPLE = ("person", "people")
 _FOUR_FIFTHS = 0.8
 _HYPOTHESIS = {  # a metric and its complement say the same
     "false_negative_rate": "true_positive_rate",
@@ -53,6 +56,10 @@ def list_facts(
     file = provenance.get("file")
     people = _count_people(view)
     facts["Data"] = Markup("{}: {}").format(mark_name(str(file)), people) if file else people
+    if view.audit.is_stratified:
+        text = Markup("Only rows of the same stratum{}: each gap is a mean over the strata.")
+        strata = name_setting(view.audit.settings["control_features"])
+        facts["Compared"] = text.format(strata)
     definitions = define_positives(view)
     if presentation.positive_means:
         means = Markup("people who {}").format(mark_name(presentation.positive_means))
@@ -149,9 +156,11 @@ def _describe_case(
     n = abs(row.values[0] - row.values[1]) * result.counts[row.groups[worse]]["denominator"]
     is_shown = _weigh(comparison, view) in {_Weight.DISPARITY, _Weight.GAP}
     if is_shown and round(n):
-        people = format_count(round(n), "person", "people")
-        sentence += Markup(": about {} {} than if {} had the rate of {}").format(
-            people, "fewer" if case.is_favourable else "more", names[worse], names[better]
+        people = format_count(
+            round(n), *(f"{'more' if case.is_favourable else 'fewer'} {one}" for one in _PEOPLE)
+        )
+        sentence += Markup("; at the rate of {} it would be about {} of {}").format(
+            names[better], people, names[worse]
         )
     return sentence + Markup(".") + _state_verdict(comparison, view)
 
@@ -159,16 +168,17 @@ def _describe_case(
 def _state_verdict(comparison: ComparisonView, view: AuditView) -> Markup:
     row = comparison.row
     p = state_pvalue(row.adjusted_pvalue, view.p_name)
+    size = unit_of_row(row).size(row.margin)
     if row.verdict == "disparity":
         if row.margin is not None:
             p = state_pvalue(row.adjusted_exceedance_pvalue, view.p_name)
-            return Markup(" The gap exceeds the margin of {:g} ({}).").format(row.margin, p)
+            return Markup(" The gap exceeds the margin of {} ({}).").format(size, p)
         return Markup(" Chance alone does not explain this gap ({}).").format(p)
     if row.verdict == "equivalent":
-        return Markup(" The gap is within the margin of {:g}.").format(row.margin)
+        return Markup(" The gap is within the margin of {}.").format(size)
     undecided = "whether there is a real gap"
     if row.margin is not None:
-        undecided = f"whether the gap exceeds the margin of {row.margin:g}"
+        undecided = f"whether the gap exceeds the margin of {size}"
     if _weigh(comparison, view) is _Weight.GAP:
         text = " Chance alone does not explain this gap ({}), but these data do not decide {}."
         return Markup(text).format(p, undecided)  # noqa: S704

@@ -19,6 +19,7 @@ from fairperm._utils.formatting import (
     format_count,
     format_name,
     format_pvalue,
+    keep_units,
 )
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_min_group_size, state_used_rows
@@ -287,6 +288,7 @@ def _environment() -> Environment:
         "error_rates": sentences.describe_error_rates,
         "ratio_rule": sentences.describe_ratio_rule,
         "min_group_size": state_min_group_size,
+        "keep": lambda text: type(text)(keep_units(text)),
         "name": sentences.mark_name,
         "gap_name": sentences.mark_gap,
         "count": format_count,

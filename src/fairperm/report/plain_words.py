@@ -123,15 +123,19 @@ def find_case(
     if case is None:
         return None
     outcome = f"“{positive_means}”" if positive_means else "positive"
-    negatives = f"people who {negative_means}" if negative_means else "people who are not positive"
+    predicted = f"the model predicted {outcome if positive_means else 'a positive outcome'}"
+    predicted, verb = (
+        (f"the decision was {outcome}", "decided") if are_decisions else (predicted, "predicted")
+    )
+    negatives = f"people who {negative_means or 'have a negative label'}"
     if positive_means and not negative_means:
         negatives = f"people of whom it is not true that they {positive_means}"
     text = case.text.format(
-        predicted=f"{'the decision was' if are_decisions else 'the model predicted'} {outcome} for",
-        positives=f"people who {positive_means or 'are positive'}",
+        predicted=f"{predicted} for",
+        positives=f"people who {positive_means or 'have a positive label'}",
         negatives=negatives,
-        yes=f"people {'decided' if are_decisions else 'predicted'} {outcome}",
-        no=f"people not {'decided' if are_decisions else 'predicted'} {outcome}",
+        yes=f"people {verb} {outcome}",
+        no=f"people not {verb} {outcome}",
     )
     text = text.replace("the model", "the decision") if are_decisions else text
     return Case(text, case.is_favourable)

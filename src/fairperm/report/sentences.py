@@ -28,7 +28,11 @@ from fairperm._utils.formatting import (
     join_words,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.results.answers.audits import describe_joint_findings, is_gap_shown
+from fairperm.hypothesis_tests.results.answers.audits import (
+    describe_joint_findings,
+    is_gap_shown,
+    unit_of_row,
+)
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.inference.stopping import MIN_EXTREME_DRAWS
 from fairperm.metrics.definition import Scheme
@@ -286,16 +290,16 @@ def describe_question(view: AuditView) -> list[Markup]:
         sentences.append(escape(f"Only one direction counts: {direction}."))
     if audit.is_stratified:
         text = Markup("Only {} of the same stratum{} are compared with each other.")
-        sentences.append(text.format(audit.units, _name_setting(settings["control_features"])))
+        sentences.append(text.format(audit.units, name_setting(settings["control_features"])))
     if view.audit.is_weighted:
         text = Markup("Rows count by their weights{}: values of metrics are weighted. Counts are "
                       "numbers of rows.")  # fmt: skip
-        sentences.append(text.format(_name_setting(settings["sample_weight"])))
+        sentences.append(text.format(name_setting(settings["sample_weight"])))
     if view.audit.is_matched:
         text = Markup("Rows of one matched set{} are compared with each other: every set counts "
                       "{}. {}")  # fmt: skip
         often = "by its weight" if view.audit.is_weighted else "once"
-        sentences.append(text.format(_name_setting(settings["matched"]), often, _count_sets(view)))
+        sentences.append(text.format(name_setting(settings["matched"]), often, _count_sets(view)))
     if settings.get("rankings"):
         sentences.append(_describe_lists(view))
     if view.has_distances:
@@ -307,24 +311,25 @@ def describe_question(view: AuditView) -> list[Markup]:
         rows = "Sets" if audit.is_matched else rows
         so = f"clusters are compared, not {rows.lower()}"
         so = "their lists do not count as independent" if audit.units == "items" else so
-        sentences.append(text.format(rows, _name_setting(settings[column]), so))
+        sentences.append(text.format(rows, name_setting(settings[column]), so))
     return sentences
 
 
 def _describe_margins(view: AuditView) -> Markup:
     """Return the margins, and the metrics that have them unless all have the same."""
-    metrics: dict[float | None, dict[str, None]] = {}
+    metrics: dict[str, dict[str, None]] = {}
     for section in view.sections:
         for one in section.comparisons:
-            metrics.setdefault(one.row.margin, {})[section.metric] = None
-    sizes = {margin: join_words(names) for margin, names in metrics.items() if margin is not None}
-    texts = (
-        f"{size:g}" if len(metrics) == 1 else f"{size:g} in {names}"
-        for size, names in sorted(sizes.items())
-    )
+            size = "" if one.row.margin is None else unit_of_row(one.row).size(one.row.margin)
+            metrics.setdefault(size, {})[section.metric] = None
+    texts = [
+        size if len(metrics) == 1 else f"{size} in {join_words(names)}"
+        for size, names in metrics.items()
+        if size
+    ]
     return escape(
         f"A gap of at most the margin ({'; '.join(texts)}) is taken not to matter in practice: "
-        f"{'these ' if None in metrics else ''}comparisons also ask whether the gap exceeds the "
+        f"{'these ' if '' in metrics else ''}comparisons also ask whether the gap exceeds the "
         "margin, or lies within it."
     )
 
@@ -359,12 +364,12 @@ def _describe_lists(view: AuditView) -> Markup:
             rest = f"{least}{count_units(counts[-1], 'queries')} with items of both groups"
             text += f" The comparisons rest on {rest}."
     head = Markup("Rows of the data are items, in one ranked list for each query{}. ")
-    return head.format(_name_setting(view.audit.settings["query"])) + text
+    return head.format(name_setting(view.audit.settings["query"])) + text
 
 
 def _describe_distances(settings: Mapping[str, Any]) -> Markup:
     """Return what distributions are of, and among which rows they are compared."""
-    columns = {one: _name_setting(settings[one]) for one in settings["distances_of"]}
+    columns = {one: name_setting(settings[one]) for one in settings["distances_of"]}
     values, called = ("y_score", "scores") if "y_score" in columns else ("y_pred", "predictions")
     text = Markup("A distance compares the groups in the whole distribution of their {}{}").format(
         called, columns[values]
@@ -389,7 +394,7 @@ def _count_sets(view: AuditView) -> str:
     return f"{text}; no set was left out."
 
 
-def _name_setting(value: object) -> Markup:
+def name_setting(value: object) -> Markup:
     """Return the names of columns in brackets; nothing for values without a name."""
     names = list(value) if isinstance(value, Mapping) else value
     if value is None or (isinstance(value, str) and _UNNAMED.fullmatch(value)):

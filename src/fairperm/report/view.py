@@ -118,6 +118,7 @@ class ComparisonView:
     first: str
     second: str
     values: tuple[str, str]
+    value_intervals: tuple[str, str]
     counts: tuple[str, str]
     gap: str
     interval: str
@@ -229,8 +230,13 @@ class AuditView:
 
     @property
     def has_ratios(self) -> bool:
-        """Whether a comparison has a verdict on its ratio."""
-        return any(row.ratio_verdict is not None for row in self.audit.rows)
+        """Whether a ratio has a bound."""
+        return any(row.ratio_bound is not None for row in self.audit.rows)
+
+    @property
+    def has_value_intervals(self) -> bool:
+        """Whether groups' values have intervals of their own."""
+        return any(any(one.value_intervals) for one in self.comparisons)
 
     @property
     def has_rates(self) -> bool:
@@ -381,6 +387,7 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         first=names[row.attribute, first],
         second=names[row.attribute, second],
         values=(_format_value(row.values[0], unit), _format_value(row.values[1], unit)),
+        value_intervals=(_format_own_ends(row, first, unit), _format_own_ends(row, second, unit)),
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
         gap=_format_gap(row, unit),
         interval=_format_ends(row, unit),
@@ -400,6 +407,15 @@ def _format_value(value: Any, unit: Unit) -> str:
         parts = (f"{abbreviate_metric(name)} {unit.value(one)}" for name, one in value.items())
         return ", ".join(parts)
     return NONE if value is None else unit.value(value)
+
+
+def _format_own_ends(row: AuditRow, group: Hashable, unit: Unit) -> str:
+    """Return the interval of a group's value by itself; "" without one."""
+    ends = None if row.result is None or row.is_distance else row.result.value_intervals[group]
+    if ends is None:
+        return ""
+    low, high = map(unit.value, ends)
+    return f"{low.removesuffix(' %')} to {high}"
 
 
 def _format_gap(row: AuditRow, unit: Unit) -> str:

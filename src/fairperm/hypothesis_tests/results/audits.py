@@ -244,10 +244,13 @@ class AuditRow:
             ("first", "second"), self.groups, self.sizes, self.values, strict=True
         ):
             counts: Mapping[str, float] = {} if self.result is None else self.result.counts[group]
+            ends = (None, None) if result is None else result.value_intervals[group] or (None, None)
             flat |= {
                 f"{place}_group": str(group),
                 f"{place}_rows": size,
                 f"{place}_value": value if isinstance(value, (float, int)) else None,
+                f"{place}_low": ends[0],
+                f"{place}_high": ends[1],
                 f"{place}_numerator": counts.get("numerator"),
                 f"{place}_denominator": counts.get("denominator"),
                 f"{place}_weight": counts.get("weight"),

@@ -25,6 +25,7 @@ from fairperm.hypothesis_tests.results.text import (
     state_draws,
     state_value,
 )
+from fairperm.inference.null import clopper_pearson, normal_quantile
 from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
@@ -305,6 +306,27 @@ class PermutationTestResult(GapResult):
     smallest_pvalue: float | None = None
     tested: Tested | None = field(default=None, repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
+
+    @property
+    def value_intervals(self) -> dict[Hashable, tuple[float, float] | None]:
+        """Each group's value has an interval of its own; None for joint metrics and distances.
+
+        That of a rate of plain rows is Clopper and Pearson's; others are made of the standard
+        error. Two intervals may overlap though the gap is significant.
+        """
+        return {group: self._find_interval(group) for group in self.groups}
+
+    def _find_interval(self, group: Hashable) -> tuple[float, float] | None:
+        value, counts, level = self.values[group], self.counts[group], self.confidence_level
+        error = self.standard_errors[group]
+        if isinstance(value, Mapping) or not math.isfinite(error):
+            return None
+        if "denominator" in counts and counts.keys().isdisjoint(("weight", "clusters", "sets")):
+            found, n = counts["numerator"], counts["denominator"]
+            if n and math.isclose(value, found / n):
+                return clopper_pearson(found, n, level)
+        reach = normal_quantile(level) * error
+        return value - reach, value + reach
 
     def plot(self, *, width: int = 700, height: int = 220, mode: str = "auto") -> LayerChart:
         """Draw the null distribution with the observed statistic in it.

@@ -43,20 +43,21 @@ def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = No
     ``name`` returns the names of a row's groups, if they are not to have their own.
     """
     name = name or _name_row
-    changes = f"{answer_changes(audit)} With the old model: " if audit.compares_models else ""
     counts = {one: sum(row.verdict == one for row in audit.rows) for one in _VERDICTS}
     judged = [row for row in audit.rows if row.verdict != "too small"]
+    if audit.compares_models:
+        return f"{answer_changes(audit)} {_compare_models(audit, judged, name)}"
     if not judged:
         reason = audit.rows[0].reason if audit.rows else "there is no comparison"
         text = "No comparison could be judged"
         if len(audit.rows) == 1:
-            return f"{changes}{text}: {reason.rstrip('.')}."
-        return f"{changes}{text}: groups are too small, or metrics have no value in them."
+            return f"{text}: {reason.rstrip('.')}."
+        return f"{text}: groups are too small, or metrics have no value in them."
     if len(audit.rows) == 1:
-        return changes + answer_row(audit.rows[0], name(audit.rows[0]))
+        return answer_row(audit.rows[0], name(audit.rows[0]))
     if len(judged) == 1:
         others = f" {format_count(counts['too small'], 'other')} could not be judged."
-        return f"{changes}{answer_row(judged[0], name(judged[0]))}{others}"
+        return f"{answer_row(judged[0], name(judged[0]))}{others}"
     parts = [_count_found(audit, judged, name)]
     if n := counts["equivalent"]:
         parts.append(f"{n:,} {are(n)} within the margin.")
@@ -65,7 +66,31 @@ def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = No
     if n := counts["too small"]:
         parts.append(f"{n:,} could not be judged.")
     remarks = [] if counts["disparity"] else describe_joint_findings(audit).values()
-    return " ".join([f"{changes}{parts[0]}", *parts[1:], *remarks])
+    return " ".join([*parts, *remarks])
+
+
+def _compare_models(
+    audit: AuditData, judged: Sequence[AuditRow], name: Callable[[AuditRow], Names]
+) -> str:
+    """Return the verdicts on the gaps of the old and of the new model."""
+    if len(audit.rows) == 1:
+        (row,) = audit.rows
+        new = _ALONE[row.change.verdict_new] if row.change is not None else ""
+        return f"With the old model: {answer_row(row, name(row))} With the new model {new}."
+    if not judged:
+        return "No gap could be judged: groups are too small, or metrics have no value in them."
+    n_new = sum(row.change is not None and row.change.verdict_new == "disparity" for row in judged)
+    found = _count_found(audit, judged, name, " with the old model")
+    of_new = f"{n_new:,} {are(n_new)}" if n_new else "none is"
+    return f"{found} With the new model {of_new}. Gaps that are not shown are not ruled out."
+
+
+_ALONE = {
+    "disparity": "this gap is a disparity",
+    "equivalent": "this gap is within the margin",
+    "inconclusive": "this gap is undecided",
+    "too small": "this gap is not judged",
+}
 
 
 def _name_row(row: AuditRow) -> Names:
@@ -73,7 +98,10 @@ def _name_row(row: AuditRow) -> Names:
 
 
 def _count_found(
-    audit: AuditData, judged: Sequence[AuditRow], name: Callable[[AuditRow], Names]
+    audit: AuditData,
+    judged: Sequence[AuditRow],
+    name: Callable[[AuditRow], Names],
+    when: str = "",
 ) -> str:
     """Return how many gaps are real, and the largest of them."""
     found = [row for row in judged if row.verdict == "disparity"]
@@ -81,15 +109,19 @@ def _count_found(
     results = (row.result for row in found if row.result is not None)
     claim = f"{are(len(found))} larger than {explain_by(*results)}"
     if {row.margin is not None for row in found or judged} == {True}:
-        claim = f"exceed{'s' if is_one else ''} the margin"
+        claim = (
+            f"exceed{'s' if is_one else ''} the margin"
+            if found
+            else "is shown to exceed the margin"
+        )
     of = format_count(len(judged), "judged gap")
     if not found:
-        return f"None of {of} {claim}."
+        return f"None of {of} {claim}{when}."
     rank, row = _choose(found)
     stated = state_pvalue(_p_of_disparity(row), "p" if audit.adjust is None else "adjusted p")
     chosen = "" if is_one else f"; the {rank}"
     gap = embed(describe_row(row, name(row)))
-    return f"{len(found):,} of {of} {claim}{chosen}: {gap}, {stated}."
+    return f"{len(found):,} of {of} {claim}{when}{chosen}: {gap}, {stated}."
 
 
 def _count_undecided(rows: Iterable[AuditRow]) -> str:
@@ -162,8 +194,12 @@ def answer_changes(audit: AuditData) -> str:
     counts: dict[str, int] = {}
     for one in changes:
         counts[one.verdict] = counts.get(one.verdict, 0) + 1
-    parts = [f"{counts[one]:,} {verb}" for one, verb in _CHANGED.items() if one in counts]
-    return f"With the new model, of {format_count(len(changes), 'gap')} {join_words(parts)}."
+    n = format_count(len(changes), "gap")
+    first, *others = [
+        f"{counts[one]:,}{{}} {verb}" for one, verb in _CHANGED.items() if one in counts
+    ]
+    parts = [first.format(f" of {n}"), *(one.format("") for one in others)]
+    return f"From the old to the new model, {join_words(parts)}."
 
 
 _CHANGED = {  # the verdicts on changes, as verbs
