@@ -29,13 +29,12 @@ DOCS = Path(__file__).parent.parent / "docs" / "scale.md"
 CLUSTERS, LIMIT = "rate, clusters of 4", "log loss, normal limit"
 ASKED: dict[str, dict[str, Any]] = {
     "rate": {"metric": "false_negative_rate", "scheme": "pooled", "threshold": 0.5},
-    "AUC, 4,096 bins": {"metric": "roc_auc", "score_bins": 1 << 12},
     "AUC, 16,384 bins": {"metric": "roc_auc", "score_bins": 1 << 14},
     CLUSTERS: {"metric": "false_negative_rate", "cluster": "member", "of": "member_sex"},
     LIMIT: {"metric": "log_loss", "n_resamples": 0},
 }
 # with fewer rows than that, rows are drawn one by one, which is faster
-FLAT_FROM = {"rate": 10**6, "AUC, 4,096 bins": 10**6, "AUC, 16,384 bins": 10**7,
+FLAT_FROM = {"rate": 10**6, "AUC, 16,384 bins": 10**7,
              CLUSTERS: 10**6, LIMIT: 10**7}  # fmt: skip
 MAX_ROWS = {CLUSTERS: 10**7}  # a group-by of more takes too long on two cores
 BEGIN, END = "<!-- begin: make bench-scale -->", "<!-- end: make bench-scale -->"

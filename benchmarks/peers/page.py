@@ -70,9 +70,8 @@ def tables(found: list[Found]) -> str:
         f"because three permutations took more than {LIMIT:g} s.",
         f"![Seconds by rows, one panel for each metric]({SVG})",
     ]
-    for metric, name in METRICS.items():
-        parts += [f"### {metric}: `{name}`", _time_table(found, metric, sizes)]
     parts += [
+        _time_table(found, sizes),
         "## Memory",
         "Peak memory of the process in MB, minus its memory with the data in place and everything "
         "imported. For extrapolated times it is the memory of the permutations that were run.",
@@ -101,27 +100,27 @@ def _cells(found: list[Found], tool: str, metric: str) -> dict[int, Found]:
     return {one["rows"]: one for one in found if one["tool"] == tool and one["metric"] == metric}
 
 
-def _time_table(found: list[Found], metric: str, sizes: list[int]) -> str:
-    ours = _cells(found, OURS, metric)
+def _time_table(found: list[Found], sizes: list[int]) -> str:
+    shown = [(metric, n) for metric in METRICS for n in _shown(sizes)]
     rows = []
     for tool in _names(found):
-        theirs = _cells(found, tool, metric)
         line = []
-        for n in _shown(sizes):
-            ratio = theirs[n]["seconds"] / ours[n]["seconds"]
-            told = f"{mark(theirs[n])} {told_seconds(theirs[n]['seconds'])}".strip()
+        for metric, n in shown:
+            theirs, ours = (_cells(found, one, metric)[n] for one in (tool, OURS))
+            told = f"{mark(theirs)} {told_seconds(theirs['seconds'])}".strip()
+            ratio = theirs["seconds"] / ours["seconds"]
             line.append(told if tool == OURS else f"{told} ({two_digits(ratio)}×)")
         rows.append([tool, *line])
-    return table(["tool", *(f"{told_rows(n)} rows" for n in _shown(sizes))], rows)
+    return table(["tool", *(f"{metric}, {told_rows(n)}" for metric, n in shown)], rows)
 
 
 def _shown(sizes: list[int]) -> list[int]:
-    """Return every second size, from the smallest to the largest: the picture has all."""
-    return sizes[::2]
+    """Return every second size from 100,000 rows on: the picture has all."""
+    return [n for n in sizes[::2] if n >= 10**5] or sizes
 
 
 def _memory_table(found: list[Found], sizes: list[int]) -> str:
-    shown = [n for n in _shown(sizes) if n >= 10**5] or sizes
+    shown = _shown(sizes)
     rows = []
     for tool in _names(found):
         cells = [_cells(found, tool, metric)[n] for metric in METRICS for n in shown]

@@ -391,33 +391,22 @@ def _compare_power(powers: Columns, where: str) -> str:
 
 
 _ABOUT = (
-    "Every metric is compared in groups of 30 to 5,000 rows, of equal size or one ten times the "
-    "other, with base rates (or spreads, or kurtosis) that are equal or not. In one part of the "
-    "settings the metric is the same in both groups, and a test should reject 5 % of the data "
-    "sets; in the other it differs, once for the better in the first group and once for the "
-    "worse. The grid is a product fixed beforehand, and nothing is removed from it. The default "
-    "test is compared with those in use: permutation tests without studentizing and with the wald "
-    "standard error (among all rows, by |S|), LiFT's shortcut, bootstrap tests, and textbook "
-    "tests. For balanced accuracy and mean squared error, the wald standard error is the "
-    "default's. Every permutation and bootstrap test takes the same number of draws, which the "
-    "last line states; none stops early, as the default does outside of this study."
+    "Every metric is compared in groups of 30 to 5,000 rows, of equal size or one ten times the"
+    " other, with base rates (or spreads, or kurtosis) that are equal or not. In one part of "
+    "the settings the metric is the same in both groups, and a test should reject 5 % of the "
+    "data sets; in the other it differs. The grid was fixed beforehand. The default test is "
+    "compared with permutation tests without studentizing and with the wald standard error "
+    "(among all rows, by |S|), LiFT's shortcut, bootstrap tests, and textbook tests. None stops"
+    " early here."
 )
 _NOTES = (
-    f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
-    f"{TOLERATED}: by chance alone, that happens in less than one of a thousand settings. It is "
-    f"ok if the upper limit is not above {TOLERATED}, and undecided otherwise. The count of a "
-    "metric is the denominator of a rate (for F1, the rows that are positive or predicted "
-    "positive), the rarer label of an AUC, and for other metrics the effective number of rows of "
-    "the variance, (Σψ²)²/Σψ⁴ for the influences ψ of the rows; the tables show the median over "
-    "data sets, of the smaller group. An excess is matched by a warning if rejections "
-    "without a warning are not too many by the same rule. Data sets in which the metric is "
-    "undefined cannot be tested, and count as not rejected.",
-    "All groups have 30 rows or more: judged by rows alone, the excesses of metrics other than "
-    "rates, F1 and the AUC would be among large groups. The effective number of rows and its bound "
-    "were chosen for the warning after first trials had shown where these tests fail. The settings "
-    "at the bound test that choice: they were fixed after it and before their levels were "
-    "measured, with kurtoses and base rates that the grid does not have.",
-    "The best valid other test is the one with the highest power among those whose level is not "
-    "too high in the same setting without the gap; or in none of the metric's settings, because "
-    "nobody knows beforehand which of them the data come from.",
+    f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above"
+    f" {TOLERATED}, ok if the upper limit is not, and undecided otherwise. The count of a metric"
+    " is the denominator of a rate (for F1, the rows that are positive or predicted positive), "
+    "the rarer label of an AUC, and else the effective number of rows of the variance, "
+    "(Σψ²)²/Σψ⁴ for the influences ψ of the rows.",
+    "The warning's bound on the effective number of rows was chosen after first trials had "
+    "shown where tests fail. The settings at the bound, fixed after it, test that choice.",
+    "The best valid other test is the one with the highest power among those whose level is not"
+    " too high in the same setting without the gap, or in none of the metric's settings.",
 )

@@ -72,22 +72,19 @@ def thresholds(
         name="thresholds",
         title="Figure 2: gaps between women and men at every threshold",
         about=(
-            "The paper trains logistic regressions with an L2 penalty on COMPAS and Adult (70 % "
-            "training, 15 % validation, 15 % test) and compares false positive rates and recall "
-            "of women and men in the test rows, for decision thresholds from 0 to 1, with what "
+            "The paper trains logistic regressions with an L2 penalty on COMPAS and Adult (70 %"
+            " training, 15 % validation, 15 % test) and compares false positive rates and "
+            "recall of women and men in the test rows at every decision threshold with what "
             f"1,000 permutations call significant. Here likewise: C = {STRENGTH:g}, without sex "
             "and race among the features, pooled permutations compared by |S| and the score "
-            "variance; a gap beyond the pointwise critical value is significant at that threshold, "
-            "one beyond the simultaneous one whichever threshold one looks at."
+            "variance."
         ),
         rows=tuple(rows),
         settings=_list_settings(seed, n_splits=n_splits, n_thresholds=101),
         notes=(
-            "The figure's curves are of one random split, so they can be compared in shape only. "
-            "The AUC can be compared by number: the paper's split, too, is one of many.",
-            "The paper's pooled scheme is an approximation. Our default, which exchanges labels "
-            "among rows of equal outcome and is exact, comes to the same verdict at nearly all "
-            "thresholds.",
+            "The figure's curves are of one random split, so they can be compared in shape only.",
+            "Our default, which exchanges labels among rows of equal outcome and is exact, "
+            "comes to the same verdict at nearly all thresholds.",
         ),
         tables={"curves": table, "auc": aucs},
         charts={"gaps": charts.draw_gaps_by_threshold(table)},
@@ -126,22 +123,18 @@ def sample_size(
         title="Figure 3: the smallest detected gap by sample size",
         about=(
             "The paper plots the smallest gap between women and men that the test detects "
-            "against the number of rows, from 950 to 4,500, for COMPAS and Adult. Here every row "
-            "of a data set is scored by a logistic regression of the four fifths that it is not "
-            f"in, and {n_samples} samples of each size are drawn (without replacement) and "
-            f"tested at the threshold {CUT:g} with {PERMUTATIONS:,} pooled permutations. The "
-            "critical gap is what a sample's gap must exceed, on average over the samples; the "
-            "smallest detected gap is that of the samples in which the test rejected (where it "
-            "did not in all of them); beside them is the true gap that is found with a "
-            f"probability of {POWER:g}, whichever group has the higher rate."
+            "against the number of rows. Here every row is scored by a logistic regression of "
+            f"the four fifths that it is not in, and {n_samples} samples of each size are drawn "
+            f"and tested at the threshold {CUT:g} with {PERMUTATIONS:,} pooled permutations. The"
+            " critical gap is what a sample's gap must exceed, on average; beside it are the "
+            "smallest detected gap, and the true gap that is found with a probability of "
+            f"{POWER:g}."
         ),
         rows=tuple(rows),
         settings=_list_settings(seed, n_samples=n_samples, sizes=[*sizes], threshold=CUT),
         notes=(
-            "15 % of COMPAS are some 925 rows: samples of 950 to 4,500 cannot be of such a test "
-            "split, and rows are scored out of fold here.",
-            "In theory gaps are proportional to n to the power of −1/2: four times the rows for "
-            "half the gap.",
+            "In theory gaps are proportional to n to the power of −1/2: four times the rows for"
+            " half the gap.",
         ),
         tables={"gaps": table},
         charts={"gaps": charts.draw_gaps_by_size(table)},

@@ -55,16 +55,16 @@ _REMARKS = {
 }
 _ABOUT = (
     "Two groups of 200 rows with 80 % and 20 % positives. In both, 10 % of the positives are "
-    "missed, so the false negative rates are equal, and a test should reject in 5 % of the data "
-    "sets. Permutation p-values are exact (all permutations are counted), and permutations are "
-    "compared by |S|, as in the paper. Those of the basic bootstrap come from random samples."
+    "missed, so the false negative rates are equal, and a test should reject in 5 % of the data"
+    " sets. Permutation p-values are exact, and permutations are compared by |S|, as in the "
+    "paper."
 )
 _NOTES = (
-    "The paper prints a variance from each group's own rate (wald), but with it the test in its "
-    "text does not reject 0.0486 of the data sets. With a variance from the pooled rate of both "
-    "groups (score), which the null hypothesis allows, it does.",
-    "The p-value of a basic bootstrap can be defined in three ways, and all are shown. The "
-    "one-sided one gives the paper's value; the others reject less often, but still too often.",
+    "The paper prints a variance from each group's own rate (wald), but with it the test does "
+    "not reject 0.0486 of the data sets. With a variance from the pooled rate of both groups "
+    "(score), which the null hypothesis allows, it does.",
+    "The p-value of a basic bootstrap can be defined in three ways; the one-sided one gives the"
+    " paper's value.",
 )
 
 

@@ -44,11 +44,10 @@ _ABOUT = (
     "studentized test is valid. The paper's column has the values of the formulas."
 )
 _NOTES = (
-    f"A formula is a limit for large samples: a value agrees with it if the formula is within its "
+    "A value agrees with a formula, a limit for large samples, if the formula is within its "
     f"Monte Carlo interval widened by {_TOLERANCE:.0%} of the formula's value.",
-    "The first example of Table 1 is not included: half of the variance of N(0, 1)/|x| is due to "
-    "x below 0.00002, and a sample of 2,000 rows rarely has any such x. Here x is at least 0.1 "
-    "instead.",
+    "The first example of Table 1 is not included: half of the variance of N(0, 1)/|x| is due "
+    "to x below 0.00002. Here x is at least 0.1 instead.",
 )
 
 
