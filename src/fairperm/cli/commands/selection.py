@@ -112,5 +112,7 @@ def report_failures(
         return 0
     if not failed:
         _check(found)
-    lines = [f"{format_name(row.attribute)}, {format_name(row.group)}: {_tell(row)}" for row in failed]
+    lines = [
+        f"{format_name(row.attribute)}, {format_name(row.group)}: {_tell(row)}" for row in failed
+    ]
     return print_failed(lines, len(found), "groups", words[:1])
