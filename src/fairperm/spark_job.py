@@ -33,12 +33,14 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairperm._utils.files import read_toml, write_whole
 from fairperm._utils.optional import optional
 from fairperm.auditing.audit import audit
+from fairperm.auditing.result import Audit
 from fairperm.data.lazy.backends import stage
 from fairperm.errors import (
     FairpermError,
@@ -49,11 +51,6 @@ from fairperm.errors import (
     listed,
     shown,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fairperm.auditing.result import Audit
 
 __all__ = ["main", "run"]
 

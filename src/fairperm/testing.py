@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, get_args
 
 from fairperm.auditing.audit import audit
 from fairperm.auditing.gates import Gate
 from fairperm.auditing.result import Audit
+from fairperm.data.arguments import Column
 from fairperm.errors import InputError, did_you_mean, listed, shown, warn_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm.data.arguments import Column
 
 __all__ = ["assert_no_disparity"]
 

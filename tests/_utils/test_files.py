@@ -9,15 +9,12 @@ import stat
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fairperm._utils.files import write_whole
 from fairperm.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WRITER = """
 import sys

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import pytest
 
 from fairperm._utils.signatures import complete, shares
 from fairperm.errors import InputTypeError
-
-if TYPE_CHECKING:
-    from typing import Unpack
 
 
 def model(first: int, *, size: int, colour: str = "red", n_jobs: int | None = None) -> None:

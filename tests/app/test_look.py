@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -11,9 +12,6 @@ import pytest
 from fairperm.app.look import Look, look
 from fairperm.app.questions import Form
 from fairperm.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = "".join(
     f"{'wm'[i % 2]};{i % 9 / 10:.1f};{'ja' if i % 3 else 'nein'};{i}\n" for i in range(99)

@@ -9,17 +9,15 @@ import random
 import re
 import shlex
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.support.app_server import AppServer
 from tests.support.commands import succeeded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("app")]
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fairperm import FairpermWarning, audit, omnibus_test, permutation_test
+from fairperm import Audit, FairpermWarning, audit, omnibus_test, permutation_test
 from fairperm.auditing import comparisons
+from fairperm.hypothesis_tests.results.audits import AuditRow
 from fairperm.hypothesis_tests.run import run
 from tests.support.audits import DATA, N, quietly, twice_accuracy
-
-if TYPE_CHECKING:
-    from fairperm import Audit
-    from fairperm.hypothesis_tests.results.audits import AuditRow
 
 METRICS: dict[str, tuple[Any, str]] = {  # a metric of each kind, and the column it reads
     "rate": ("false_positive_rate", "y_pred"),

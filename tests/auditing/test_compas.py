@@ -6,7 +6,8 @@ import functools
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,9 @@ import pytest
 from scipy import stats
 
 import fairperm
+from fairperm import Audit
+from fairperm.hypothesis_tests.results.audits import AuditRow
 from fairperm.inference.unconditional import TwoBinomials
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from fairperm import Audit
-    from fairperm.hypothesis_tests.results.audits import AuditRow
 
 ALPHA = 0.05
 LEAST = 50

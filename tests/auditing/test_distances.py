@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,6 @@ from fairperm.inference.multiplicity import adjust_pvalues
 from tests.support.commands import run
 from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_most
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RNG = np.random.default_rng(24)
 N = 600

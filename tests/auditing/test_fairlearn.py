@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,8 @@ import pytest
 from fairlearn import metrics as fairlearn
 from sklearn import metrics as sklearn
 
-from fairperm import FairpermWarning, audit
+from fairperm import Audit, FairpermWarning, audit
 from fairperm.metrics import get_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from fairperm import Audit
 
 N = 500
 RNG = np.random.default_rng(11)

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fairperm
+from fairperm.data.arguments import Adjustment
 from fairperm.inference.multiplicity import adjust_pvalues
 from tests.support.simulations import Group, at_most
-
-if TYPE_CHECKING:
-    from fairperm.data.arguments import Adjustment
 
 # all tests read the same audits: two workers of pytest would each make them
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("family errors")]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from fairperm import FairpermWarning, audit
+from fairperm import Audit, FairpermWarning, audit
+from fairperm.data.arguments import Adjustment
 from fairperm.metrics import generalized_entropy_index, get_metric
 from fairperm.metrics.definition import Metric
 from fairperm.planning.power import detectable_gap
 from fairperm.report.sentences import describe_error_rates
 from fairperm.report.view import AuditView
 from tests.support.audits import DATA, DATA_OF_TWO, N, quietly, twice_accuracy
-
-if TYPE_CHECKING:
-    from fairperm import Audit
-    from fairperm.data.arguments import Adjustment
 
 METHOD = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
 

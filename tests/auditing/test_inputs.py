@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,9 +33,6 @@ from tests.support.audit_tables import (
     numbers,
     run,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

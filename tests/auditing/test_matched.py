@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,9 +15,6 @@ from fairperm import Audit, InputError, audit, omnibus_test, permutation_test
 from tests.support.audits import quietly, twice_accuracy
 from tests.support.commands import run
 from tests.support.report_pages import Page
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* have notes", "ignore:.* left out; ")
 

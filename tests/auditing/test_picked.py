@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,6 @@ from scipy.stats import binomtest
 import fairperm
 from tests.support.commands import run
 from tests.support.refusals import Refusal, check_wording, each, table
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 RATES = {"a": 0.5, "b": 0.3, "c": 0.62, "d": 0.4}
 

@@ -6,13 +6,16 @@ import json
 import math
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import fairperm
 from fairperm import Audit, FairpermWarning, audit, ranking_test
+from fairperm.hypothesis_tests.results.audits import AuditRow
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.report.rerun import write_call
 from tests.support.audits import check_agreement, quietly
@@ -20,14 +23,7 @@ from tests.support.commands import run, start
 from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from fairperm.hypothesis_tests.results.audits import AuditRow
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 
 def lists(seed: int, n: int = 90) -> dict[str, Any]:

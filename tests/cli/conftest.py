@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from fairperm.cli.files import loading, plain, sql
 from fairperm.data.lazy.backends import BinnableRows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MAX_ROWS = 50_000
 

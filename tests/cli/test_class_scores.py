@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,6 @@ import pytest
 import fairperm
 from fairperm.report.rerun import write_call
 from tests.support.commands import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 N = 300
 RNG = np.random.default_rng(4)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fairperm.cli import config
 from fairperm.cli.main import app
 from tests.support.commands import as_text, run, sample, succeeded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COLUMNS = 'files = ["x.csv"]\nlabel = "y"\nprediction = "p"\ngroup = "g"\n'
 

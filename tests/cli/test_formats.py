@@ -5,15 +5,13 @@ from __future__ import annotations
 import gzip
 import sqlite3
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fairperm
 from tests.support.commands import as_text, cells, failed, sample, succeeded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 pa = pytest.importorskip("pyarrow")

@@ -14,18 +14,16 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import fairperm
 from tests.support.commands import QUIET, Here, cells
 from tests.support.hostile_files import NUMBERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.validate, pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")]
 CASES = 100

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,6 @@ import pytest
 from fairperm.cli import main
 from fairperm.cli.options import OPTIONS
 from tests.support.commands import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 N = 200  # rows of each group
 FEW = {"--resamples": 19}

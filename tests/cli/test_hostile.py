@@ -20,16 +20,14 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support import commands
 from tests.support.commands import as_text, cells, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pa = pytest.importorskip("pyarrow")
 ROWS = sample()

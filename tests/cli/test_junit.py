@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from tests.support.commands import as_text, run, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ASKED = ("--prediction", "p", "--group", "g", "--metric", "selection_rate", "--seed", "1")
 UNLIKE = [(0, int(i < (60 if g == "a" else 20)), g) for g in "ab" for i in range(100)]

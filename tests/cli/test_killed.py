@@ -8,14 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.commands import QUIET, Here, as_text, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.validate
 

@@ -8,16 +8,14 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scipy import stats
 
 from tests.support.commands import failed, run, succeeded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,6 @@ import pytest
 
 from fairperm import Monitor
 from tests.support.commands import COMMAND, QUIET, Here
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "fpr")
 

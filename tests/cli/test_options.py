@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openpyxl
@@ -20,9 +21,6 @@ from fairperm.cli.terminal import write_message
 from fairperm.data.lazy import counting as lazy
 from tests.support.commands import Here, as_text, cells, sample
 from tests.support.report_pages import Page
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,9 +11,6 @@ import pytest
 
 from fairperm import audit_periods
 from tests.support.commands import Here
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RNG = np.random.default_rng(3)
 N = 900

@@ -7,7 +7,8 @@ import json
 import random
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from fairperm.cli.files.loading import read_columns
 from fairperm.errors import FairpermError
 from tests.cli.test_hostile import ASKED, RIGHT, ROWS, WRONG, Here, expected
 from tests.support.commands import as_text, failed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HINT = "which is not installed: pip install 'fairperm[files]'"
 SCORED = "y,p,g,s,c\n" + "".join(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from fairperm import ranking_test
 from tests.support.commands import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RNG = np.random.default_rng(3)
 N = 90

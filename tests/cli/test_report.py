@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import random
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.commands import Here, as_text, sample
 from tests.support.report_pages import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 AUDIT = ("--label", "y", "--prediction", "p", "--group", "g", "--seed", "1")
 

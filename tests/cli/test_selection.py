@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,9 +11,6 @@ from openpyxl import Workbook, load_workbook
 
 from fairperm import selection_audit
 from tests.support.commands import run, start
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PEOPLE = {("m", "x"): (90, 60), ("m", "y"): (90, 54), ("w", "x"): (90, 15), ("w", "y"): (90, 50)}
 ROWS = [

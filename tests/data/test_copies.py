@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -14,9 +15,6 @@ import pytest
 
 import fairperm
 from tests.support.refusals import Refusal, check_wording, each, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,6 @@ import pyarrow as pa
 import pytest
 
 from fairperm import PermutationTestResult, permutation_test
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 RNG = np.random.default_rng(20200823)
 N = 240

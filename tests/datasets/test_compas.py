@@ -4,16 +4,14 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import pytest
+from numpy.typing import NDArray
 
 from fairperm.datasets import load_compas
 from fairperm.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fairperm.datasets import fetch, fetch_adult, fetch_compas, fetch_german, load_compas
 from fairperm.errors import InputError
 from tests.support.original_files import compas_file, compas_record, write_originals
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Columns = dict[str, NDArray[Any]]
+Columns = dict[str, NDArray[Any]]
 
 FETCHES = (fetch_compas, fetch_adult, fetch_german)
 

@@ -6,10 +6,10 @@ import hashlib
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +17,6 @@ from fairperm.datasets import DataUnavailableError, fetch, fetch_adult, fetch_ge
 from fairperm.datasets.store import Original, cache_folder
 from fairperm.errors import FairpermError, FairpermWarning
 from tests.support.original_files import ADULT_TEST, ADULT_TRAIN, GERMAN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FILES = {"german.data": GERMAN, "adult.data": ADULT_TRAIN, "adult.test": ADULT_TEST}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 import numpy as np
 import pytest
 
 from fairperm import permutation_test
-from studies.bootstrap import bootstrap_test
+from studies.bootstrap import Method, bootstrap_test
 from tests.support.callables import (
     FAST,
     accuracy,
@@ -27,9 +27,6 @@ from tests.support.callables import (
     selection_rate,
     shuffled,
 )
-
-if TYPE_CHECKING:
-    from studies.bootstrap import Method
 
 # However it runs.
 

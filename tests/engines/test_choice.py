@@ -5,31 +5,26 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from fairperm import FairpermWarning, permutation_test
+from fairperm import FairpermWarning, PermutationTestResult, permutation_test
+from fairperm.data.arguments import VarianceName
 from fairperm.engines import choice
 from fairperm.metrics import get_metric
 from studies.bootstrap import bootstrap_test
 from tests.support.helpers import rows, variance_over_strata
 from tests.support.number_data import AUCS, GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from fairperm import PermutationTestResult
-    from fairperm.data.arguments import VarianceName
-
-    Array = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
-    Estimate = Callable[[bytes], tuple[float, float]]
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Estimate = Callable[[bytes], tuple[float, float]]
 
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows
 ALTERNATIVES = ("two-sided", "symmetric", "greater", "less")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import fairperm
 from fairperm.data.sample import Sample
@@ -17,14 +18,9 @@ from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.sample import Cells
 from fairperm.engines.totals import TotalsEngine
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import Variance, by_part, metrics_of_totals
+from fairperm.metrics.definition import Metric, Variance, by_part, metrics_of_totals
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 RATIOS = (  # values that are a ratio to one base, whose leave-one-out values are exact
     "mean_outcome",

@@ -7,7 +7,7 @@ by moments; a right engine fails one such comparison in 10,000.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from fairperm import InputError
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines.callables import CallableEngine
+from fairperm.engines.estimates import Estimates
 from fairperm.engines.many_groups import check_group_count
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
@@ -24,9 +25,6 @@ from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Scheme
 from tests.support.many_groups import ENGINES, GROUPS, build, observed, permuted, repeating
 from tests.support.number_data import value
-
-if TYPE_CHECKING:
-    from fairperm.engines.estimates import Estimates
 
 CASES = [
     ("selection_rate", "pooled", "score"),

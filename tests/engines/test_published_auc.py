@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import FairpermWarning, permutation_test
+from fairperm import FairpermWarning, PermutationTestResult, permutation_test
 from fairperm.engines import choice
-
-if TYPE_CHECKING:
-    from fairperm import PermutationTestResult
 
 
 def digits(text: str) -> list[int]:

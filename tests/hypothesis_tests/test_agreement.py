@@ -5,17 +5,15 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fairperm
+from fairperm.data.arguments import Alternative
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.metrics import get_metric
-
-if TYPE_CHECKING:
-    from fairperm.data.arguments import Alternative
 
 SAMPLES, PARTS = 20_000, 4
 INEQUALITY = {"generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index"}

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import fairperm
 from fairperm import FairpermWarning
@@ -20,12 +22,7 @@ from tests.support.callables import plain_accuracy
 from tests.support.many_groups import force
 from tests.support.simulations import only_monte_carlo
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 N = 240
 RNG = np.random.default_rng(6)

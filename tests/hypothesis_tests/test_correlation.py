@@ -8,8 +8,9 @@ import math
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,22 +19,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
 from fairperm import FairpermWarning, InputError, InputTypeError
+from fairperm.data.arguments import Alternative, CorrelationMethod, CorrelationVariance
 from fairperm.engines.kernels import shuffles
 from fairperm.hypothesis_tests.correlation import _Pairs, _statistic, correlation_test
 from fairperm.metrics.definition import Variance
 from tests.support.examples import examples
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import Alternative, CorrelationMethod, CorrelationVariance
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 METHODS = ("pearson", "spearman")
 OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}

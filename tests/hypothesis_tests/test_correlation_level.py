@@ -11,23 +11,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.stats import binom, rankdata
 
+from fairperm.data.arguments import Alternative, CorrelationMethod, CorrelationVariance
 from fairperm.engines.kernels import shuffles
 from fairperm.hypothesis_tests.correlation import correlation_test
 from studies.simulate import Correlation
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import Alternative, CorrelationMethod, CorrelationVariance
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 pytestmark = pytest.mark.validate
 

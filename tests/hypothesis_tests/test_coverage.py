@@ -11,11 +11,13 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from fairperm import FairpermWarning
@@ -29,13 +31,8 @@ from fairperm.inference.null import agree
 from fairperm.metrics import get_metric
 from tests.support.simulations import Group, at_least, table_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Pairs = Sequence[tuple[Any, Any]]
+Array = NDArray[np.float64]
+Pairs = Sequence[tuple[Any, Any]]
 
 pytestmark = pytest.mark.validate
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
@@ -21,12 +23,7 @@ from tests.support.lazy_data import LAZY, clustered, sample
 from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 
 # Written out by hand or by scipy, from the values of both groups.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from fairperm.engines.resampling.enumeration import enumerate_permutations
@@ -17,11 +18,6 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import CELL_COLUMNS
 from tests.support.simulations import Procedure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
 
 # Equal distributions: every permutation test is exact, for the groups' sizes whatever they are.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 import fairperm
@@ -21,13 +23,8 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Variance
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Influences = Callable[[Array, Array], tuple[float, Array]]
+Array = NDArray[np.float64]
+Influences = Callable[[Array, Array], tuple[float, Array]]
 
 METRICS = ("mean_outcome", "mean_squared_error", "r2_score", "balanced_accuracy")
 

@@ -8,10 +8,10 @@ none was fitted to what came out.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from fairperm.metrics import get_metric
@@ -28,9 +28,6 @@ from tests.support.simulations import (
     draw_counts,
     only_monte_carlo,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 pytestmark = pytest.mark.validate
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from fairperm import FairpermWarning, omnibus_test
+from fairperm.data.arguments import VarianceName
 from tests.engines.test_choice import delong, mean_squared_error
 from tests.support.omnibus_data import SURE, TIE, run
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import VarianceName
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
 def arrangements(group: NDArray[np.int64], block: NDArray[np.int64]) -> Iterator[Any]:

@@ -7,7 +7,8 @@ the control that must fail. What came out when this was written stands beside ea
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,6 @@ from fairperm.metrics import get_metric
 from tests.hypothesis_tests.test_levels import equal_metric
 from tests.support.callables import plain_accuracy
 from tests.support.simulations import Group, at_least, at_most, table_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 pytestmark = pytest.mark.validate
 

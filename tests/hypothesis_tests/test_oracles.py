@@ -7,8 +7,9 @@ import math
 import random
 import warnings
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from fairperm import (
     UndefinedMetricError,
     permutation_test,
 )
+from fairperm.data.arguments import Alternative, SchemeName, VarianceName
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from tests.support.helpers import (
     CELLS,
@@ -37,11 +39,6 @@ from tests.support.helpers import (
     value,
     variance_over_strata,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from fairperm.data.arguments import Alternative, SchemeName, VarianceName
 
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows

@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,6 @@ from tests.hypothesis_tests.test_agreement import (
     draw_columns,
     draw_design,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 UNTESTED = {"expected_calibration_error"}
 METRICS = [name for name in fairperm.metric_names() if name not in UNTESTED]

@@ -11,14 +11,14 @@ import subprocess
 import sys
 import warnings
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from fairperm import metric_names, permutation_test
+from fairperm import PermutationTestResult, metric_names, permutation_test
 from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import BLOCK
 from fairperm.errors import FairpermWarning, InputError
@@ -28,9 +28,6 @@ from studies.bootstrap import bootstrap_test
 from tests.support.examples import examples
 from tests.support.number_data import NOT_STUDENTIZED, arguments, columns_for
 from tests.support.simulations import only_monte_carlo
-
-if TYPE_CHECKING:
-    from fairperm import PermutationTestResult
 
 Rows = dict[str, list[Any]]
 

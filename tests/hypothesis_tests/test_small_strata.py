@@ -7,9 +7,10 @@ variances that are zero in strata of one row, as the tests once did.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +18,8 @@ import pytest
 from fairperm import UndefinedMetricError, equivalence_test, permutation_test
 from tests.support.simulations import at_least, at_most
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Design = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
-    Labelled = Callable[[np.random.Generator], tuple[np.ndarray, ...]]
+Design = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+Labelled = Callable[[np.random.Generator], tuple[np.ndarray, ...]]
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 

@@ -6,21 +6,18 @@ The settings were fixed beforehand; those of the first table are from section 2.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 import fairperm
+from fairperm.data.arguments import Alternative
 from fairperm.inference.null import Null, pvalue
 from studies import simulate
 from tests.support.simulations import at_least, at_most
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import Alternative
 
 LEVEL = 0.05
 Population = simulate.Scores | simulate.Regression | simulate.Rates

@@ -6,7 +6,8 @@ Each with its negative control: the test that people would use, which must fail.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,6 @@ from scipy.stats import binom
 
 import fairperm
 from studies import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.validate
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from fairperm import PermutationTestResult, permutation_test
+from fairperm.data.arguments import Alternative, VarianceName
 from fairperm.engines.estimates import Estimates
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Metric
-from tests.support.helpers import rate, rate_rows, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm.data.arguments import Alternative, VarianceName
-    from tests.support.helpers import Pair
+from tests.support.helpers import Pair, rate, rate_rows, rows
 
 Rates = tuple[int, int, int, int]  # k of n against j of m
 RATE = [one for one in get_metric("selection_rate").parts if isinstance(one, Metric)]

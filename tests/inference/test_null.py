@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from fairperm import InputError, permutation_test
+from fairperm.data.arguments import SchemeName, VarianceName
 from fairperm.engines.resampling import enumeration
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import (
@@ -26,15 +29,7 @@ from fairperm.inference.null import (
     wilson,
 )
 from studies.bootstrap import bootstrap_test
-from tests.support.helpers import rate_rows, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import SchemeName, VarianceName
-    from tests.support.helpers import Pair
+from tests.support.helpers import Pair, rate_rows, rows
 
 INF, NAN = math.inf, math.nan
 

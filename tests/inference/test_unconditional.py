@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,9 +21,6 @@ from scipy.stats import barnard_exact, binom, boschloo_exact, hypergeom, norm
 
 from fairperm.inference import unconditional
 from fairperm.inference.unconditional import TwoBinomials
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Array = NDArray[np.float64]
 ALTERNATIVES = ("two-sided", "greater", "less")

@@ -9,17 +9,15 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.commands import QUIET, as_text, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BASH = shutil.which("bash") or "bash"
 ROOT = Path(__file__).parents[2]

@@ -5,12 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import metadata
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.support.commands import as_text, sample
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLE = """
 [tool.fairperm]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.stats import binom
@@ -16,12 +18,7 @@ from sklearn.metrics import average_precision_score
 import fairperm
 from fairperm.metrics.ranks import Precisions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 CLOSE = 1e-9
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fairperm import InputError, PermutationTestResult, permutation_test
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import MetricLike
+from fairperm.data.arguments import MetricLike
 
 N = 120
 KINDS: dict[str, list[Any]] = {

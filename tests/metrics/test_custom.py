@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fairperm import (
     FairpermError,
@@ -20,9 +21,6 @@ from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Kind, mean_function
 from studies.bootstrap import bootstrap_test
 from tests.support import number_data
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 N = 200
 _RNG = np.random.default_rng(4)

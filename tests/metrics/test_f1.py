@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +20,8 @@ from fairperm import equivalence_test, omnibus_test, permutation_test
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
 from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores
 from fairperm.planning.power import detectable_gap
-from tests.support.helpers import rows
+from tests.support.helpers import Counts, Pair, rows
 from tests.support.simulations import Group, Procedure, at_least, at_most, draw_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.support.helpers import Counts, Pair
 
 DATA_SETS = 1000
 FEW: Pair = ((30, 3, 4, 8), (20, 9, 7, 5))  # 8 hits of 15 rows, and 5 of 21

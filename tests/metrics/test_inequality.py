@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from fairperm import InputError, InputTypeError, PermutationTestResult, permutation_test
 from fairperm.metrics import atkinson_index, generalized_entropy_index
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Formula = Callable[[Array], float]
+Array = NDArray[np.float64]
+Formula = Callable[[Array], float]
 
 N = 500
 _RNG = np.random.default_rng(5)

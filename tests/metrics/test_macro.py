@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom
 from sklearn import metrics as sk
@@ -14,12 +16,7 @@ from sklearn import metrics as sk
 import fairperm
 from fairperm.metrics import get_metric
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 THEIRS: dict[str, Callable[..., Any]] = {
     "recall_macro": sk.recall_score,

@@ -7,15 +7,17 @@ import math
 import warnings
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import fairperm
 from fairperm import (
     FairpermWarning,
     InputError,
+    PermutationTestResult,
     metric_names,
     permutation_test,
 )
@@ -24,7 +26,7 @@ from fairperm.metrics import get_metric, pinball_loss
 from fairperm.metrics.classes import MacroMetric
 from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.ranks import RankMetric
-from tests.support.helpers import CELL_COLUMNS, JOINT, OTHERS, RATES, delta_variance, value
+from tests.support.helpers import CELL_COLUMNS, JOINT, OTHERS, RATES, Counts, delta_variance, value
 from tests.support.number_data import (
     AUCS,
     GIVEN_LABEL,
@@ -36,12 +38,6 @@ from tests.support.number_data import (
     numbers_for,
 )
 from tests.support.number_data import value as number_value
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm import PermutationTestResult
-    from tests.support.helpers import Counts
 
 TABLES: list[Counts] = [
     (40, 10, 15, 35),

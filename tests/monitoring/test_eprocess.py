@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from fairperm.monitoring.eprocess import Wealth, shuffle
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 ALPHA = 0.05
 

@@ -7,22 +7,18 @@ A monitor needs more than that to raise an alarm, so that the shares found here 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import fairperm
 from fairperm.monitoring.eprocess import Wealth, find_bets
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Play = Callable[[int, Array, Array], tuple[Array | float, Array | float]]
+Array = NDArray[np.float64]
+Play = Callable[[int, Array, Array], tuple[Array | float, Array | float]]
 
 ALPHA = 0.05
 BLOCKS = 10_000_000  # of all runs: what fits into memory

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from fairperm.data.arguments import Alternative
 from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.groups import compare
@@ -20,12 +22,7 @@ from fairperm.planning.auc_power import ScoreGap, ScoreGroup
 from fairperm.planning.power import power
 from tests.support.simulations import between
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import Alternative
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
 def normal_scores(auc: float, sizes: tuple[float, float], width: float = 0.02) -> ScoreGroup:

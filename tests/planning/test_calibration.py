@@ -8,13 +8,15 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binomtest, hypergeom, multinomial, norm
 
 import fairperm
@@ -22,12 +24,7 @@ from fairperm import Calibration, FairpermWarning, calibrate, permutation_test
 from tests.support.helpers import rows
 from tests.support.simulations import at_most, between
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 LEVEL = 0.05
 SAMPLES = 500

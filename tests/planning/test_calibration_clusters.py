@@ -7,16 +7,19 @@ by a simulation that is written here. Bounds are 99.9 % quantiles of the binomia
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import brentq, linprog, minimize
 from scipy.stats import fisher_exact
 
 from fairperm import calibrate, metric_names, permutation_test
+from fairperm.data.sample import Sample
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.planning import equal_groups
@@ -26,14 +29,7 @@ from fairperm.planning.repeated_tests import RepeatedTest
 from tests.planning.test_equal_groups import SKLEARN, data
 from tests.support.simulations import SURE, at_most
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from fairperm.data.sample import Sample
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 Columns = dict[str, Any]
 LEVEL = 0.05

@@ -5,11 +5,13 @@ Values are computed by scikit-learn, or by hand; the nearest weights by a genera
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn import metrics as sklearn
 
@@ -21,12 +23,7 @@ from fairperm.planning.equal_groups import UnreachableError, compute_values, imp
 from fairperm.planning.repeated_tests import RepeatedTest
 from tests.support.helpers import rows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 N = 240
 OF_BENEFIT = {

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,15 +17,13 @@ from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep
 
 from fairperm import InputError, PermutationTestResult, compare_models, permutation_test
+from fairperm.data.arguments import Alternative
 from fairperm.planning.designs import MAX_TABLES, Level, rate_power
 from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
 from fairperm.planning.rate_tests import UnconditionalTest
 from tests.support.examples import examples
 from tests.support.helpers import rate_rows, rows
 from tests.support.simulations import Procedure
-
-if TYPE_CHECKING:
-    from fairperm.data.arguments import Alternative
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 SIDES = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}  # to statsmodels

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom
 
+from fairperm.data.arguments import Alternative
 from fairperm.inference.unconditional import TwoBinomials
 from fairperm.planning.designs import Level, rate_power
 from fairperm.planning.rate_tests import UnconditionalTest, plausible_counts
 from fairperm.planning.searches import smallest_gap
 from tests.support.simulations import Procedure, between
-
-if TYPE_CHECKING:
-    from fairperm.data.arguments import Alternative
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 

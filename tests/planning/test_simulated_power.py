@@ -5,8 +5,9 @@ Bounds are 99.9 % quantiles of the binomial distribution at the predicted power.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +20,6 @@ from fairperm.planning.repeated_tests import RepeatedTest
 from fairperm.planning.simulated_power import _mix_groups, simulated_power
 from tests.support.helpers import rate_rows, rows
 from tests.support.simulations import Group, Procedure, at_most, between, draw_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 LEVEL = 0.05
 N_RESAMPLES = 319  # (b + 1)/320 reaches 0.05 exactly

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fairperm import plots
 from fairperm._utils.formatting import format_pvalue
+from fairperm.auditing.result import Audit
 from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.plots.forest_chart import _space_ticks
 from fairperm.plots.parts import SHAPES, as_layers, draw_rows, number
 from tests.support.charts import compas_audit, compas_specs, data_with, drawn, spec_of
-
-if TYPE_CHECKING:
-    from fairperm.auditing.result import Audit
 
 
 @pytest.fixture(scope="module")

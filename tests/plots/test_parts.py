@@ -6,14 +6,16 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pytest
 import vl_convert
 
 from fairperm import plots
+from fairperm.auditing.result import Audit
 from fairperm.errors import InputError
 from fairperm.plots.parts import SHAPES
 from tests.support.charts import (
@@ -27,11 +29,6 @@ from tests.support.charts import (
     spec_of,
     swept,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fairperm.auditing.result import Audit
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +12,8 @@ import pytest
 from fairperm import plots
 from fairperm._utils.formatting import format_number, format_pvalue
 from fairperm.errors import InputError
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from tests.support.charts import compas_specs, compas_sweep, data_with, drawn, spec_of, swept
-
-if TYPE_CHECKING:
-    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,12 @@ import inspect
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 import fairperm
 from fairperm._utils.optional import EXTRA_OF
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 NOT_LOADED = (
     *EXTRA_OF,

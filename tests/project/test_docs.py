@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.support.doc_blocks import blocks
-
-if TYPE_CHECKING:
-    from tests.support.doc_blocks import Block
+from tests.support.doc_blocks import Block, blocks
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +18,6 @@ from fairperm.data.arguments import Inputs
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.report.presentation import Presentation
 from tests.support.commands import Here, as_text, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 MODEL = dict(inspect.signature(fairperm.permutation_test).parameters)
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,9 +28,6 @@ from tests.support.report_pages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from playwright.sync_api import Browser, Page
 
 # One worker has the browser and the pages: `pytest -n auto --dist loadgroup`.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 from fairperm.report.view import ShortNames, find_look_alikes
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 
 def test_short_names_differ() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from openpyxl import load_workbook
 
-from fairperm import selection_audit
+from fairperm import SelectionAudit, selection_audit
 from fairperm.selection.page import specify_rates
 from fairperm.selection.tables import make_tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fairperm import SelectionAudit
 
 PEOPLE = {("F", "x"): (90, 60), ("F", "=1+1"): (90, 15), ("M", "x"): (90, 54), ("M", "o"): (2, 1)}
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from fairperm import InputError
-from studies.bootstrap import BootstrapTestResult, bootstrap_test
-from tests.support.helpers import rate, rows, value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import Alternative
-    from studies.bootstrap import Method
-    from tests.support.helpers import Counts, Pair
+from fairperm.data.arguments import Alternative
+from studies.bootstrap import BootstrapTestResult, Method, bootstrap_test
+from tests.support.helpers import Counts, Pair, rate, rows, value
 
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 METHODS = ("percentile", "basic")

@@ -7,7 +7,8 @@ import math
 import re
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,6 @@ from studies.calibration.grid import Setting
 from studies.calibration.study import NOTED, OK, UNDECIDED, UNNOTED, Tally
 from studies.simulating import simulate_data_sets
 from tests.support.simulations import at_most, between
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NULLS, GAPS, BOUND = grid.null_settings(), grid.gap_settings(), grid.bound_settings()
 FNR = Setting("false_negative_rate", (200, 200), "the paper's", populations.PAPER_FNR)

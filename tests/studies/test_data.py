@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from fairperm.datasets.fetch import ORIGINALS
 from studies import data
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Serve = Callable[[dict[str, bytes]], None]
+Serve = Callable[[dict[str, bytes]], None]
 
 
 @pytest.fixture

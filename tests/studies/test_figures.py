@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +15,6 @@ from fairperm.hypothesis_tests.permutation import permutation_test
 from studies import Study, get_study
 from studies.paper import figures, models
 from tests.support.original_files import write_learnable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

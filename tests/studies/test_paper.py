@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 import studies
+from studies import Study
 from studies import simulate as populations
 from studies.paper.fnr import fnr
 from studies.paper.table1 import PAPER, correlate_halves, fairtest_pvalue, table1
@@ -26,9 +27,6 @@ from studies.paper.theorems import (
     theorems,
 )
 from tests.support.simulations import at_least, at_most, between
-
-if TYPE_CHECKING:
-    from studies import Study
 
 # most tests read the same two studies: two workers of pytest would each run them
 pytestmark = pytest.mark.xdist_group("studies")

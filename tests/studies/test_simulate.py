@@ -6,18 +6,16 @@ Bounds of drawn means are four standard errors (a right generator misses one in 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import integrate, stats
 
 import fairperm
 from studies import simulate
 from studies.simulate import Clusters, Correlation, Rates, Regression, Scores
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MANY = 200_000
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm.data.columns import Column
 from fairperm.data.sample import Sample
@@ -13,17 +15,10 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.metrics import get_metric
 from fairperm.subgroups.features import Feature
-from fairperm.subgroups.sample import make_sample
+from fairperm.subgroups.sample import SearchedRows, make_sample
 from fairperm.subgroups.search import Search, Settings, search
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from fairperm.subgroups.sample import SearchedRows
-
-    Conditions = tuple[tuple[str, int], ...]
+Conditions = tuple[tuple[str, int], ...]
 
 SHARES = {"a": (0.5, 0.5), "b": (0.3, 0.7), "c": (0.2, 0.3, 0.5), "d": (0.5, 0.3, 0.2)}
 SHARES["e"] = (0.5, 0.5)

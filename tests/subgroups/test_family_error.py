@@ -8,23 +8,24 @@ metrics with unequal distributions do no harm either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import norm
 
+from fairperm.engines.estimates import Estimates
+from fairperm.subgroups.candidates import Candidates
+from fairperm.subgroups.sample import SearchedRows
 from fairperm.subgroups.search import search
-from tests.subgroups.populations import CHANCES, LEVELS, Population, make_settings, sample_cells
+from tests.subgroups.populations import (
+    CHANCES,
+    LEVELS,
+    Conditions,
+    Population,
+    make_settings,
+    sample_cells,
+)
 from tests.support.simulations import at_least, at_most
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.engines.estimates import Estimates
-    from fairperm.subgroups.candidates import Candidates
-    from fairperm.subgroups.sample import SearchedRows
-    from tests.subgroups.populations import Conditions
 
 pytestmark = pytest.mark.validate
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
+from fairperm import Subgroup
 from fairperm.subgroups.search import _search_all, _search_and_confirm
-from tests.subgroups.populations import CHANCES, Population, find_cells, make_settings
-
-if TYPE_CHECKING:
-    from fairperm import Subgroup
-    from tests.subgroups.populations import Conditions
+from tests.subgroups.populations import CHANCES, Conditions, Population, find_cells, make_settings
 
 DATA_SETS = 40
 # subgroups of 2, 5 and 10 % of the rows; the settings were fixed beforehand

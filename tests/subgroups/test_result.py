@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fairperm import Band
 from fairperm.subgroups.result import as_text
 from tests.subgroups.test_search import RATE, find, make_data
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_result_is_a_sequence_with_text_json_and_frames() -> None:

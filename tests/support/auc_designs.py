@@ -6,15 +6,13 @@ were fixed before their levels were measured.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Design = Callable[[np.random.Generator], dict[str, Any]]
+Design = Callable[[np.random.Generator], dict[str, Any]]
 
 Pair = tuple[float, float]
 

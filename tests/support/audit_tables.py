@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,6 @@ import polars as pl
 import pyarrow as pa
 
 from fairperm import Audit, FairpermWarning, audit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 N = 400
 RNG = np.random.default_rng(8)

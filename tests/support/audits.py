@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fairperm import FairpermWarning, audit
-
-if TYPE_CHECKING:
-    from fairperm import Audit
-    from fairperm.hypothesis_tests.results.audits import AuditRow
+from fairperm import Audit, FairpermWarning, audit
+from fairperm.hypothesis_tests.results.audits import AuditRow
 
 N = 600
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import vl_convert
 
 import fairperm
 from fairperm import plots
-
-if TYPE_CHECKING:
-    from fairperm.auditing.result import Audit
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+from fairperm.auditing.result import Audit
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -6,14 +6,12 @@ Nothing here calls fairperm, but for the container that its tables come in.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from fairperm.data.sample import Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Counts = tuple[int, int, int, int]  # tn, fp, fn, tp
 Pair = tuple[Counts, Counts]  # the confusion counts of the first and of the second group

@@ -20,9 +20,10 @@ import sys
 import time
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openpyxl
 import pandas as pd
@@ -33,9 +34,6 @@ from fairperm.cli import main
 from fairperm.cli.files import formats
 from tests.support.commands import sample
 from tests.support.damaged_files import damage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOBODY = 65534
 ROWS = sample(120)

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import fairperm
 from fairperm.engines.kernels.subsets import STATE_WORDS, random_subsets
 from studies.calibration.rivals import compute_aucs
 from studies.paper.table1 import fairtest_pvalue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 ROWS = 150
 

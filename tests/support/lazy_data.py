@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import dask.dataframe as dd
 import duckdb
@@ -12,9 +13,6 @@ import polars as pl
 import pyarrow as pa
 
 import fairperm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EAGER: dict[str, Callable[[pa.Table], Any]] = {
     "numpy": lambda table: {name: table[name].to_numpy() for name in table.column_names},

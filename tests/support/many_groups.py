@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +11,9 @@ from fairperm._utils import streams
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines import choice
+from fairperm.engines.choice import GroupsEngine
 from fairperm.engines.counts import CellsEngine
-from fairperm.engines.estimates import join_estimates
+from fairperm.engines.estimates import Estimates, join_estimates
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -20,10 +21,6 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Scheme, Variance
 from tests.support.number_data import SCORES, arguments
-
-if TYPE_CHECKING:
-    from fairperm.engines.choice import GroupsEngine
-    from fairperm.engines.estimates import Estimates
 
 ENGINES = {  # thresholds at which every sample goes one way
     "counts": {"_FEW_COUNTS": 10**9, "MERGEABLE": 10**9},

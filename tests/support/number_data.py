@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Value = Callable[[Array, Array], float]
+Array = NDArray[np.float64]
+Value = Callable[[Array, Array], float]
 
 
 def auc(y: Array, score: Array) -> float:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 COMPAS_HEADER = (
     *("id", "name", "first", "last", "compas_screening_date", "sex", "dob", "age", "age_cat"),

@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from fairperm import InputTypeError, errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from fairperm import FairpermError
+from fairperm import FairpermError, InputTypeError, errors
 
 GOOD: Mapping[str, Any] = {
     "y_true": [1, 1, 0, 0, 1, 1, 0, 0],

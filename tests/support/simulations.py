@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from fairperm.data.sample import Sample
@@ -20,17 +21,11 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics import get_metric
 from studies import bootstrap
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-
-    Counts = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
 SURE = 0.999  # probability with which a right implementation passes any one bound
 

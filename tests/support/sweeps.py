@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm.hypothesis_tests.results.sweeps import MetricSweep
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support import helpers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm.hypothesis_tests.results.sweeps import MetricSweep
-    from tests.support.helpers import Counts
+from tests.support.helpers import Counts
 
 METRICS = [
     *(name for name in helpers.RATES if name != "base_rate"),

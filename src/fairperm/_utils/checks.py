@@ -7,14 +7,12 @@ import numbers
 import operator
 import os
 import secrets
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeVar, cast
+from collections.abc import Sequence
+from typing import Literal, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Word = TypeVar("Word", bound=str | None)
 

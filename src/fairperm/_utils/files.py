@@ -7,8 +7,9 @@ import os
 import stat
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from fairperm.errors import InputError, shown
 
@@ -17,8 +18,6 @@ try:
 except ImportError:  # Windows, whose files have other locks
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["check_target", "hold_lock", "read_limited", "read_toml", "write_whole"]
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from fairperm.errors import MissingPartError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXTRA_OF = {  # the modules that are imported, by the extra that installs them
     **dict.fromkeys(("altair", "vl_convert"), "plots"),

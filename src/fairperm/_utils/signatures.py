@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from fairperm.errors import InputTypeError, did_you_mean, listed, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 F = TypeVar("F", bound="Callable[..., Any]")
 Given = TypeVar("Given", bound="Mapping[str, Any]")

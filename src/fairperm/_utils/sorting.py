@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Places
+from fairperm._utils.arrays import Array, Places
 
 
 def order_by(columns: Sequence[NDArray[Any]]) -> Places:

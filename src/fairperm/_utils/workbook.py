@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairperm._utils.formatting import neutralize
 from fairperm._utils.optional import optional
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _TITLE_LETTERS = 31  # of a sheet's title, of which Excel forbids more
 _FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\'", " "))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEADERS = {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
     from fairperm.app.look import Column, Look
 
 MAX_GROUPS = 50

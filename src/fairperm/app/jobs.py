@@ -15,12 +15,12 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
     from multiprocessing.connection import Connection
 
 _TOLD_EVERY_S = 0.2

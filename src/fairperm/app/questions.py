@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from fairperm.cli.values import join_columns
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from fairperm.app.look import Column, Look
 
 OUTPUTS = {"report": "report.html", "xlsx": "table.xlsx", "csv": "table.csv", "json": "result.json"}

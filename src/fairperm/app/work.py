@@ -6,8 +6,9 @@ import inspect
 import json
 import os
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fairperm
 from fairperm.app.look import Look, Source, look
@@ -16,9 +17,6 @@ from fairperm.cli.main import app
 from fairperm.cli.presenting import write_command
 from fairperm.cli.running import CALL
 from fairperm.report.rerun import write_script
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "selection": fairperm.selection_audit,

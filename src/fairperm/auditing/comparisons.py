@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.progress import show_progress
 from fairperm.auditing.picked import is_picked, put_picked_last
-from fairperm.auditing.questions import check_two_groups, choose_reference
+from fairperm.auditing.questions import Question, check_two_groups, choose_reference
 from fairperm.auditing.verdicts import flag_small_groups
+from fairperm.data.arguments import Pairing
+from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.distances import DistanceTest, expected_distance
-from fairperm.hypothesis_tests.groups import make_test
+from fairperm.hypothesis_tests.groups import GapTest, make_test
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.matched import ManyMatchedTest, MatchedTest, choose_matched
 from fairperm.hypothesis_tests.omnibus import OmnibusTest
@@ -20,25 +23,16 @@ from fairperm.hypothesis_tests.pairs import list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.queries import check_valued, name_queries
+from fairperm.hypothesis_tests.rates import RateTest
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
-from fairperm.hypothesis_tests.run import run
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.run import Tested, run
+from fairperm.metrics.definition import AnyMetric
+from fairperm.metrics.distances import Distance
+from fairperm.metrics.rankings import RankingMetric
 from fairperm.metrics.registry import hypothesis_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
-    from fairperm.auditing.questions import Question
-    from fairperm.data.arguments import Pairing
-    from fairperm.engines.resampling.blocks import Resampling
-    from fairperm.hypothesis_tests.groups import GapTest
-    from fairperm.hypothesis_tests.rates import RateTest
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.metrics.definition import AnyMetric
-    from fairperm.metrics.distances import Distance
-    from fairperm.metrics.rankings import RankingMetric
-
-    PairTest = RateTest | GapTest | MatchedTest | ItemsTest
+PairTest = RateTest | GapTest | MatchedTest | ItemsTest
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ size are left out, as the audit leaves them out; but not all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_count, format_name
 from fairperm.auditing.verdicts import (
@@ -17,13 +17,9 @@ from fairperm.auditing.verdicts import (
     largest_factor,
 )
 from fairperm.errors import InputError, Note, argument
+from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.inference.null import share_of_a_labelling
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 RATIO_WORDS = ("ratio", "ratio estimate")
 _NOT_JUDGED = "a group is too small, or the metric has no value in it"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairperm._utils.formatting import (
     format_count,
@@ -17,10 +19,12 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm._utils.signatures import complete, shares
-from fairperm.data.arguments import Inputs
+from fairperm.data.arguments import Column, Inputs, MetricLike
+from fairperm.data.sample import Sample
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
 from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweeps
 from fairperm.hypothesis_tests.results.gaps import ResultWithFrame
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.threshold_sweep import (
     ScoredRows,
     SweepArguments,
@@ -29,15 +33,8 @@ from fairperm.hypothesis_tests.sweep.threshold_sweep import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from os import PathLike
-    from typing import Unpack
 
-    from numpy.typing import ArrayLike
-
-    from fairperm.data.arguments import Column, MetricLike
-    from fairperm.data.sample import Sample
-    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 __all__ = ["PairSweeps", "sweep_pairs"]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairperm._utils.formatting import (
     NONE,
@@ -22,14 +24,12 @@ from fairperm._utils.formatting import (
 from fairperm.auditing.gates import explain_few_draws, smallest_pvalue
 from fairperm.errors import InputError, Note, argument
 from fairperm.hypothesis_tests.results.changes import name_period
-from fairperm.hypothesis_tests.results.gaps import ResultWithFrame, json_ready
+from fairperm.hypothesis_tests.results.gaps import (
+    PermutationTestResult,
+    ResultWithFrame,
+    json_ready,
+)
 from fairperm.hypothesis_tests.results.text import wrap_answer, write_table, write_table_html
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 _SHOWN = ("widened", "worse", "changed", "rose", "fell", "narrowed", "better")
 _MAX_LINES = 40  # of a table with changes that are inconclusive

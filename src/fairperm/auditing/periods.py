@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Required, Unpack
 
 import numpy as np
 
@@ -15,10 +16,23 @@ from fairperm._utils.signatures import complete, shares
 from fairperm.auditing.period_result import PeriodAudit, PeriodRow
 from fairperm.auditing.questions import name_metrics
 from fairperm.auditing.verdicts import adjust_by_key, draw_for, explain_few, largest_by_key
-from fairperm.data.arguments import DEFAULT_METRICS, FrameArguments, PeriodInputs
+from fairperm.data.arguments import (
+    DEFAULT_METRICS,
+    Column,
+    Columns,
+    FrameArguments,
+    Groups,
+    Label,
+    MetricLike,
+    Pairing,
+    PeriodInputs,
+    Resamples,
+    StratumWeights,
+)
 from fairperm.data.columns import library_of
 from fairperm.data.period_order import declared_orders
 from fairperm.data.reading import read_table
+from fairperm.data.sample import Sample
 from fairperm.errors import InputError, InputTypeError, UndefinedMetricError, warn_of
 from fairperm.hypothesis_tests.changes.periods import (
     AGAINST,
@@ -31,30 +45,14 @@ from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.pairs import find_reference, list_pairs
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import interval_level
 from fairperm.inference.null import agree
+from fairperm.metrics.definition import AnyMetric
 from fairperm.metrics.registry import hypothesis_of, is_lower_better
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-    from typing import Required, Unpack
-
-    from fairperm.data.arguments import (
-        Column,
-        Columns,
-        Groups,
-        Label,
-        MetricLike,
-        Pairing,
-        Resamples,
-        StratumWeights,
-    )
-    from fairperm.data.sample import Sample
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.metrics.definition import AnyMetric
-
-    Pair = tuple[Hashable, Hashable]
+Pair = tuple[Hashable, Hashable]
 
 
 class PeriodAuditArguments(FrameArguments, total=False):

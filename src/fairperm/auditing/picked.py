@@ -6,26 +6,24 @@ what is said holds whichever group it is.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm.auditing.questions import Question
 from fairperm.errors import InputError, Note, argument, shown
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.hypothesis_tests.results.audits import Spread
+from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow, Spread
 from fairperm.hypothesis_tests.small_groups import base_sizes
 from fairperm.inference.null import agree
 from fairperm.metrics.registry import is_lower_better
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
     from fairperm.auditing.comparisons import ComparedPair, Settings
-    from fairperm.auditing.questions import Question
-    from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 
     Interval = tuple[float, float]
 

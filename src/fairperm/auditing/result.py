@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -23,17 +24,16 @@ from fairperm.hypothesis_tests.results.audits import (
 )
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.rankings import get_ranking_metric
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from altair import LayerChart, VConcatChart
 
-    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 __all__ = ["Audit"]
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from fairperm._utils.formatting import format_name
 from fairperm.cli.terminal import write_message
 from fairperm.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

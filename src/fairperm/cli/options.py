@@ -6,9 +6,10 @@ here, and its key in the commands that take it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,9 +17,6 @@ from click.shell_completion import CompletionItem
 from fairperm.cli import config, values
 from fairperm.data.arguments import CLASS_METRICS, DEFAULT_METRICS
 from fairperm.errors import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 
 class Format(StrEnum):

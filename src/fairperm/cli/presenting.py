@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm.cli import outputs
 from fairperm.errors import InputError, did_you_mean, listed
+from fairperm.report.presentation import Presentation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     import click
 
-    from fairperm.report.presentation import Presentation
 
 _LINE = 84  # characters
 

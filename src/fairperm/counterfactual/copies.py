@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Places
 from fairperm.data.columns import as_column, as_narwhals, frame_of, is_missing
 from fairperm.errors import (
     InputError,
@@ -20,11 +21,6 @@ from fairperm.errors import (
     shown,
     unknown_name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm._utils.arrays import Places
 
 MAX_VALUES = 20
 _MAX_ROWS = 10**7  # generated

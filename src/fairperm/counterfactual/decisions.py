@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array, Places
 from fairperm._utils.formatting import format_count
 from fairperm.counterfactual.result import FlipPair, FlipTestResult
 from fairperm.data.columns import as_column
@@ -17,15 +19,10 @@ from fairperm.errors import FairpermWarning, InputError, Note, Shown, argument, 
 from fairperm.hypothesis_tests.matched import ABOUT_NAMES
 from fairperm.hypothesis_tests.omnibus import omnibus_test
 from fairperm.hypothesis_tests.permutation import permutation_test
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.inference.anytime import anytime_interval
 from fairperm.inference.null import clopper_pearson
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from fairperm._utils.arrays import Array, Places
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
 _MANY_NUMBERS = 20  # distinct decisions that are not whole: then they are scores
 _VALID = {False: "exact (Clopper–Pearson)", True: "valid whenever one stops"}

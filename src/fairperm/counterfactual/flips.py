@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Places
 from fairperm._utils.progress import show_progress
 from fairperm._utils.signatures import complete, shares
-from fairperm.counterfactual.copies import generate, read_copies
+from fairperm.counterfactual.copies import Copies, generate, read_copies
 from fairperm.counterfactual.decisions import Question, check_pos_label, judge, read_decisions
+from fairperm.counterfactual.result import FlipTestResult
+from fairperm.data.arguments import Frame, Label, Resamples, Seed
 from fairperm.data.columns import frame_of, library_of
 from fairperm.errors import (
     FairpermError,
@@ -25,15 +29,6 @@ from fairperm.errors import (
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.inference.anytime import anytime_interval
 from fairperm.planning.searches import smallest_n
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-    from typing import Unpack
-
-    from fairperm._utils.arrays import Places
-    from fairperm.counterfactual.copies import Copies
-    from fairperm.counterfactual.result import FlipTestResult
-    from fairperm.data.arguments import Frame, Label, Resamples, Seed
 
 _MAX_ROWS = 10**9
 _DRAWN = "drawn from the schema, each column by itself: they are not people"

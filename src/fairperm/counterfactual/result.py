@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.arrays import Booleans, Places
 from fairperm._utils.formatting import format_count, format_interval, format_level, name_group
 from fairperm.data.columns import as_narwhals
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.results.answers.flips import answer_flips
-from fairperm.hypothesis_tests.results.gaps import ResultWithFrame
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, ResultWithFrame
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.metrics.definition import rate
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
-    from fairperm._utils.arrays import Booleans, Places
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-    from fairperm.subgroups.result import Subgroups
+from fairperm.subgroups.result import Subgroups
 
 __all__ = ["FlipPair", "FlipTestResult"]
 

@@ -7,20 +7,16 @@ or by their weights: each row has its set's weight over the number of its name's
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Codes, Places
 from fairperm._utils.formatting import format_count
+from fairperm.data.arguments import Inputs
+from fairperm.data.sample import Sample
 from fairperm.errors import InputError, Shown, argument, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from fairperm._utils.arrays import Array, Codes, Places
-    from fairperm.data.arguments import Inputs
-    from fairperm.data.sample import Sample
 
 MIN_NAMES = 4  # of each group: 3 and 3 can be exchanged in 20 ways, and two-sided p is at least 0.1
 _MIN_SETS = 2

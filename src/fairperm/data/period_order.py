@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,10 +18,7 @@ from fairperm.data.columns import Source, are_names, as_narwhals, columns_of_fra
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame, read_schema
 from fairperm.errors import InputError, argument, listed
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
-
-    Order = Sequence[Hashable]
+Order = Sequence[Hashable]
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans, Places
 from fairperm.errors import Note
-from fairperm.metrics.definition import is_of_totals
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans, Places
-    from fairperm.metrics.definition import AnyMetric, Metric
-    from fairperm.metrics.ranks import RankMetric
+from fairperm.metrics.definition import AnyMetric, Metric, is_of_totals
+from fairperm.metrics.ranks import RankMetric
 
 BINNED = Note(
     "So many scores are distinct that they were put into bins. Intervals and p-values allow for "

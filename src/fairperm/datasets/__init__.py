@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
+
+from numpy.typing import NDArray
 
 from fairperm.datasets.fetch import fetch_adult, fetch_compas, fetch_german
 from fairperm.datasets.store import DataUnavailableError
 from fairperm.datasets.tables import Backend, check_backend, make_columns, make_frame, read_records
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["DataUnavailableError", "fetch_adult", "fetch_compas", "fetch_german", "load_compas"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm.datasets.store import Original, read_files
 from fairperm.datasets.tables import (
@@ -18,8 +19,6 @@ from fairperm.datasets.tables import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairperm.datasets.tables import Columns, Record
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"

@@ -5,23 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Integers
 from fairperm._utils.checks import choice
 from fairperm.errors import InputError, listed, shown
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Integers
-
-    Columns = dict[str, NDArray[Any]]
-    Record = Mapping[str, str]
+Columns = dict[str, NDArray[Any]]
+Record = Mapping[str, str]
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 _INTEGER = re.compile(r"-?\d{1,18}")

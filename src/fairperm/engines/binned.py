@@ -8,27 +8,22 @@ random amounts, of which the standard deviation is known.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Places
 from fairperm._utils.sorting import ranks
+from fairperm.data.sample import Sample
 from fairperm.engines.counts import CellsEngine
+from fairperm.engines.estimates import Estimates
 from fairperm.engines.resampling.blocks import BLOCK
 from fairperm.engines.sample import Cells
-from fairperm.metrics.definition import by_part, is_of_totals
-from fairperm.metrics.ranks import Components
+from fairperm.metrics.definition import Metric, Variance, by_part, is_of_totals
+from fairperm.metrics.ranks import Components, RankMetric
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Places
-    from fairperm.data.sample import Sample
-    from fairperm.engines.estimates import Estimates
-    from fairperm.metrics.definition import Metric, Variance
-    from fairperm.metrics.ranks import RankMetric
-
-    Parts = tuple[Metric | RankMetric, ...]
+Parts = tuple[Metric | RankMetric, ...]
 
 COARSE_BINS = 1 << 10
 _DEVIATIONS = 6.0  # no permutation in a billion is further off

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils import streams
+from fairperm._utils.arrays import Array, Codes, Integers, Places
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
+from fairperm.data.sample import Sample
 from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.resampling import draws
 from fairperm.errors import shown
+from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Variance
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Codes, Integers, Places
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.callables import CallableMetric
 
 _KIND_COST = 10  # rows that are drawn in the time of drawing one count
 _ROWS_TRIED = 100_000  # rows on which weights are compared with repeated rows

@@ -6,27 +6,24 @@ units, each of which gets a label. A user's function has an engine of its own.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from fairperm._utils.arrays import Array
+from fairperm.data.sample import Sample
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
+from fairperm.engines.estimates import Estimates
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, order_strata
-from fairperm.metrics.definition import metrics_of_totals
+from fairperm.metrics.callables import CallableMetric
+from fairperm.metrics.changes import RankChange
+from fairperm.metrics.definition import Metric, Variance, metrics_of_totals
+from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import numpy as np
-
-    from fairperm._utils.arrays import Array
-    from fairperm.data.sample import Sample
-    from fairperm.engines.estimates import Estimates
-    from fairperm.metrics.callables import CallableMetric
-    from fairperm.metrics.changes import RankChange
-    from fairperm.metrics.definition import Metric, Variance
-    from fairperm.metrics.ranks import RankMetric
 
     Part = Metric | RankMetric | CallableMetric | RankChange
 

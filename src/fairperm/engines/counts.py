@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairperm._utils import streams
+from fairperm._utils.arrays import Array, Integers
 from fairperm.engines.estimates import (
     Estimates,
     join_estimates,
@@ -18,15 +19,9 @@ from fairperm.engines.estimates import (
 from fairperm.engines.leave_one_out import leave_one_out_variance
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
-from fairperm.metrics.definition import Variance, by_part, is_of_totals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fairperm._utils.arrays import Array, Integers
-    from fairperm.engines.sample import Cells
-    from fairperm.metrics.definition import Metric
-    from fairperm.metrics.ranks import RankMetric
+from fairperm.engines.sample import Cells
+from fairperm.metrics.definition import Metric, Variance, by_part, is_of_totals
+from fairperm.metrics.ranks import RankMetric
 
 _NUMBERS_AT_ONCE = 1 << 22  # counts of draws held in memory
 _ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding

@@ -15,22 +15,16 @@ is a sum of ratios to several bases has the sum of these ψ, each with its own s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairperm.metrics.definition import by_part
+from fairperm.engines.moments import Moments
+from fairperm.metrics.definition import Metric, by_part
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from fairperm.engines.moments import Moments
-    from fairperm.metrics.definition import Metric
-
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 _ROUNDING = 1e-14  # a standard error this small against its own terms is zero but for rounding
 

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils import streams
+from fairperm._utils.arrays import Array, Codes, Integers, Places
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm.data.sample import Sample
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
-from fairperm.metrics.definition import Variance, WalkKind, by_part, is_of_totals, metrics_of_totals
+from fairperm.metrics.definition import (
+    Metric,
+    Variance,
+    WalkKind,
+    by_part,
+    is_of_totals,
+    metrics_of_totals,
+)
+from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Codes, Integers, Places
-    from fairperm.data.sample import Sample
     from fairperm.engines.sorted_rows import GroupWalk
-    from fairperm.metrics.definition import Metric
-    from fairperm.metrics.ranks import RankMetric
 
     Part = Metric | RankMetric
 

@@ -11,17 +11,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Places
 from fairperm._utils.pieces import split_rows
 from fairperm.engines.estimates import Estimates, score_variance, unbiased
-from fairperm.metrics.definition import Variance, by_part
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Places
-    from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import Metric, Variance, by_part
 
 _ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
 _SAMPLED = 1 << 14  # sorted rows that locate the rest

@@ -6,18 +6,14 @@ rate a small table of counts is all that a test needs of the data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Codes, Integers, Places
 from fairperm._utils.sorting import content_keys, order_by, ranks, run_numbers, run_starts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm._utils.arrays import Array, Codes, Integers, Places
-    from fairperm.data.sample import Sample
+from fairperm.data.sample import Sample
 
 
 def order_strata(rows: Sample, weights: Array | None) -> tuple[Sample, Array | None]:

@@ -7,13 +7,17 @@ walk, and turns what the walk finds into its value and variance; all else is the
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
 from fairperm._utils.sorting import order_by
+from fairperm.data.sample import Sample
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
 from fairperm.engines.kernels.average_precision import SortedRows, average_precision_by_lane
@@ -21,22 +25,11 @@ from fairperm.engines.kernels.one_versus_rest import ClassRows, one_versus_rest_
 from fairperm.engines.kernels.paired_auc import PairedRows, auc_changes_by_lane
 from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
 from fairperm.engines.units import Layout, UnitsEngine, order_units, resample_units
-from fairperm.metrics.definition import WalkKind
+from fairperm.metrics.changes import RankChange
+from fairperm.metrics.definition import Variance, WalkKind
+from fairperm.metrics.ranks import RankMetric
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.changes import RankChange
-    from fairperm.metrics.definition import Variance
-    from fairperm.metrics.ranks import RankMetric
-
-    # values and variances by lane, stratum and group (with a bit, and without), from the words, how
-    # many lanes must be filled in, and the groups' units by stratum
-    Walk = Callable[[Words, int, Array], tuple[Array, Array]]
+Walk = Callable[[Words, int, Array], tuple[Array, Array]]
 
 
 GROUP_WALKS = {WalkKind.AVERAGE_PRECISION, WalkKind.ONE_VERSUS_REST}

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Integers, Words
 from fairperm._utils.sorting import order_by
+from fairperm.data.sample import Sample
+from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.totals import Terms, squared_influences, subset_totals
 from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.units import Layout, UnitsEngine, order_ties
-from fairperm.metrics.definition import Variance
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Booleans, Integers, Words
-    from fairperm.data.sample import Sample
-    from fairperm.engines.estimates import Estimates
-    from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import Metric, Variance
 
 _ROWS_AT_ONCE = 1 << 18  # of bootstrap samples: no more stay in the cache
 

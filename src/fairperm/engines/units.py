@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm._utils.streams import OBSERVED, stream
-from fairperm.engines.estimates import variance_of_defined
+from fairperm.data.sample import Sample
+from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.subsets import (
     STATE_WORDS,
@@ -21,15 +25,6 @@ from fairperm.engines.kernels.subsets import (
 )
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.metrics.definition import Variance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
-    from fairperm.data.sample import Sample
-    from fairperm.engines.estimates import Estimates
 
 _FEW_BLOCKS = 64
 

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Codes, Places
 from fairperm._utils.formatting import drop_decimals
 from fairperm._utils.pieces import split_rows
 from fairperm._utils.progress import waiting
 from fairperm.data.sample import Sample
 from fairperm.engines.binned import BinnedEngine
-from fairperm.engines.choice import Engine, choose_engine
-from fairperm.engines.estimates import is_contrast
+from fairperm.engines.choice import Engine, GroupsEngine, PairEngine, choose_engine
+from fairperm.engines.estimates import Estimates, is_contrast
+from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import (
     check_rows,
     find_compared_strata,
     read_stratum_weights,
 )
+from fairperm.metrics.definition import AnyMetric, Metric, Variance
+from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Codes, Places
-    from fairperm.data.sample import Sample
-    from fairperm.engines.choice import GroupsEngine, PairEngine
-    from fairperm.engines.estimates import Estimates
-    from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.definition import AnyMetric, Metric, Variance
-    from fairperm.metrics.ranks import RankMetric
 
 
 E = TypeVar("E", bound=Engine)

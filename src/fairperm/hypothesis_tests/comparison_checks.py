@@ -6,9 +6,11 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils import checks
-from fairperm._utils.formatting import drop_decimals, format_count
+from fairperm._utils.formatting import Units, drop_decimals, format_count
+from fairperm.data.sample import Sample
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -20,15 +22,10 @@ from fairperm.errors import (
     listed,
     shown,
 )
-from fairperm.metrics.definition import Scheme, Variance, by_part
+from fairperm.metrics.definition import AnyMetric, Scheme, Variance, by_part
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm._utils.formatting import Units
-    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.comparison import Comparison
-    from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm._utils.arrays import Array
+from fairperm._utils.arrays import Array, Integers
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm._utils.progress import waiting
 from fairperm._utils.signatures import complete, shares
 from fairperm._utils.sorting import ranks
-from fairperm.data.arguments import Inputs, TestArguments
+from fairperm.data.arguments import Adjustment, Column, Columns, Inputs, Pairing, TestArguments
 from fairperm.data.columns import library_of, to_python
 from fairperm.data.reading import read_table
-from fairperm.engines.distances import choose_distance_engine, number_sections
+from fairperm.data.sample import Sample
+from fairperm.engines.distances import DistanceEngine, choose_distance_engine, number_sections
+from fairperm.engines.resampling.blocks import Resampling, Stop
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.engines.sample import order_blocks
 from fairperm.errors import (
@@ -41,24 +44,12 @@ from fairperm.hypothesis_tests.results.distances import (
     DistanceTestResult,
 )
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
+from fairperm.hypothesis_tests.run import Observed, PermutationTest, Tested, run
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import tie_tolerance
 from fairperm.inference.stopping import MIN_DRAWS
 from fairperm.metrics.definition import Scheme
-from fairperm.metrics.distances import get_distance
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-    from typing import Unpack
-
-    from fairperm._utils.arrays import Integers
-    from fairperm.data.arguments import Adjustment, Column, Columns, Pairing
-    from fairperm.data.sample import Sample
-    from fairperm.engines.distances import DistanceEngine
-    from fairperm.engines.resampling.blocks import Resampling, Stop
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.metrics.distances import Distance
+from fairperm.metrics.distances import Distance, get_distance
 
 _ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
 _MAX_POINTS = 512  # of a curve of cumulative shares

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans, Integers, Places
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import equate_close
+from fairperm.data.sample import Sample
 from fairperm.engines.matched_sets import Sides
 from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import read_stratum_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans, Integers, Places
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import Metric
 
 _ROUNDING = 1e-13  # relative rounding error of a mean, with room
 _MIN_UNITS = 2  # sets, or clusters of them: one alone shows no variance

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterable, Sequence
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.sample import MAX_NUMBERS
+from fairperm.data.arguments import Pairing
+from fairperm.data.sample import MAX_NUMBERS, Sample
 from fairperm.errors import InputError, argument, shown, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
-
-    from fairperm.data.arguments import Pairing
-    from fairperm.data.sample import Sample
 
 _MAX_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 _PAIRINGS: tuple[Pairing, ...] = ("pairs", "reference", "rest")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
+from fairperm.data.sample import Sample
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import (
     check_defined_in_strata,
@@ -16,18 +18,11 @@ from fairperm.hypothesis_tests.comparison_checks import (
     undefined_in,
 )
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-from fairperm.hypothesis_tests.run import Observed, PermutationTest
-from fairperm.metrics.definition import metrics_of_totals
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
-    from fairperm.data.sample import Sample
-    from fairperm.hypothesis_tests.plan import Options, Plan
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.inference.unconditional import TwoBinomials
-    from fairperm.metrics.definition import Metric
+from fairperm.hypothesis_tests.run import Observed, PermutationTest, Tested
+from fairperm.inference.unconditional import TwoBinomials
+from fairperm.metrics.definition import Metric, metrics_of_totals
 
 
 @dataclass(frozen=True, slots=True)

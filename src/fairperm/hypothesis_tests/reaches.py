@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
+from fairperm.engines.estimates import Estimates
+from fairperm.inference.mantel_haenszel import GapVariance
 from fairperm.inference.null import gap_interval
 from fairperm.inference.skewness import restore_skewness
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm._utils.arrays import Array
-    from fairperm.engines.estimates import Estimates
-    from fairperm.inference.mantel_haenszel import GapVariance
-    from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import Metric
 
 
 class _QuantileReach:

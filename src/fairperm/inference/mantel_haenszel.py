@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
 from fairperm.inference.errors_by_gap import ErrorsByGap
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

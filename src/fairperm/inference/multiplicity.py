@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
 from fairperm.inference.null import TIE, snap_pvalue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fairperm._utils.arrays import Array
 
 _SCALING_LEVEL = 0.975  # of the quantile that a tail is divided by
 _ROUNDING = 1e-9  # of a number of draws

@@ -11,11 +11,13 @@ a gap of zero this is the test of :mod:`fairperm.inference.unconditional`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Integers
 from fairperm.inference.unconditional import (
     SHARE,
     PlausibleCounts,
@@ -25,11 +27,6 @@ from fairperm.inference.unconditional import (
     plausible_counts,
     rate_interval,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm._utils.arrays import Array, Booleans, Integers
 
 _MAX_FEWER_COUNTS = 64  # plausible ones of a sample: beyond, critical values at zero are as good
 _MAX_SUMMED_COUNTS = 256  # of a sample at all gaps: beyond, the other has normal tails

@@ -10,12 +10,9 @@ flips the signs of S and k, flips that of H to the last bit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array
+from fairperm._utils.arrays import Array
 
 
 def skewness(third: Array, error: Array) -> Array:

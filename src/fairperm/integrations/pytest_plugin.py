@@ -5,13 +5,13 @@ pytest imports this module at every start: fairperm is imported by the tests tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import chdir, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import fairperm

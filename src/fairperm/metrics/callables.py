@@ -6,21 +6,17 @@ import functools
 import inspect
 import math
 import numbers
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.sorting import ranks
 from fairperm.errors import InputError, InputTypeError, Shown, shown
 from fairperm.metrics.definition import Kind, SingleMetric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array
 
 _SCORES = {"y_score", "y_scores", "y_prob", "y_proba", "probas_pred", "score", "scores"}
 

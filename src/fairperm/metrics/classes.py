@@ -6,22 +6,20 @@ in an audit ``recall_per_class`` is one metric for each class.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans
 from fairperm._utils.sorting import order_by
 from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
 from fairperm.metrics.definition import NEW, AnyMetric, Kind, Metric, name_change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans
     from fairperm.metrics.definition import Function, GroupedColumns
 
     Columns = Mapping[str, NDArray[Any]]

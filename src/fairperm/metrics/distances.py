@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.sorting import ranks
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
 from fairperm.metrics.definition import Kind, SingleMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array
     from fairperm.metrics.definition import Function
 
 _MAX_CATEGORIES = 100  # distinct numbers that are taken as categories, or as labels

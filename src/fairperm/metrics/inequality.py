@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.checks import number
 from fairperm._utils.formatting import format_parameter
 from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics.definition import Kind, Metric
 
 if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array
     from fairperm.metrics.definition import Function
 
 _ROUNDING = 1e-14  # of squares: what is left of equal benefits

@@ -6,11 +6,14 @@ of them add up to that on the mean, so the variance allows for what the AUCs hav
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans
 from fairperm._utils.sorting import run_numbers
 from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
 from fairperm.metrics.classes import (
@@ -26,11 +29,6 @@ from fairperm.metrics.definition import AnyMetric, Kind, WalkKind
 from fairperm.metrics.ranks import AreaUnderCurve, RankInfluences, RankMetric, SortedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans
     from fairperm.metrics.definition import GroupedColumns
 
 _ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors

@@ -7,19 +7,16 @@ is how the value changes if the list counts a little more; its mean over lists i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Codes, Integers, Places
 from fairperm._utils.sorting import equate_close, run_numbers, run_starts
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.metrics.definition import Kind, SingleMetric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairperm._utils.arrays import Array, Codes, Integers, Places
 
 _ROUNDING = 1e-12  # of a value, and of a sum relative to that of both groups
 _MAX_RELEVANT = 1e100

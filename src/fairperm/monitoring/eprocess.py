@@ -14,16 +14,13 @@ Chugg, Cortes-Gomez, Wilder and Ramdas, Auditing fairness by betting, NeurIPS 20
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from fairperm._utils.arrays import Array
-
+from fairperm._utils.arrays import Array
 
 _MAX_LOSS = 0.5  # share of the wealth that one block may cost
 _PRIOR_VARIANCE = 0.25  # of a block's difference

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm._utils.sorting import sort_key
 from fairperm._utils.streams import BATCHES, stream
+from fairperm.data.arguments import Frame
 from fairperm.errors import InputError, InputTypeError, argument, listed, shown, unknown_name
 from fairperm.hypothesis_tests.results.text import write_table
 from fairperm.metrics.registry import get_metric
@@ -28,12 +30,7 @@ from fairperm.monitoring.question import Question, check_same
 from fairperm.monitoring.results import Drift, MonitoredGap, Verdict
 
 if TYPE_CHECKING:
-    import os
-    from typing import Self
-
     from altair import LayerChart
-
-    from fairperm.data.arguments import Frame
 
     Key = tuple[int, Hashable, Hashable]
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array, Integers
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import Source, as_floats, columns_of_frame
 from fairperm.data.reading import read_table
 from fairperm.errors import InputError, InputTypeError, shown, unknown_name
-from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import AnyMetric, Metric
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from typing_extensions import TypeIs
 
-    from fairperm._utils.arrays import Array, Integers
-    from fairperm.metrics.definition import AnyMetric
 
 _OWN_BOUNDS = {"brier_score": (0.0, 1.0), "calibration_in_the_large": (-1.0, 1.0)}
 _COLUMNS = ("y_true", "y_pred", "y_score", "sensitive_features", "count")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fairperm._utils.formatting import format_metric, format_name
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 Verdict = Literal["disparity", "equivalent", "inconclusive"]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import (
     format_count,
     format_interval,
@@ -17,6 +19,8 @@ from fairperm._utils.formatting import (
     format_number,
     format_percent,
 )
+from fairperm.data.arguments import Column, Seed
+from fairperm.data.sample import Sample
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
@@ -30,13 +34,6 @@ from fairperm.planning.equal_groups import (
 )
 from fairperm.planning.populations import Population, select_units
 from fairperm.planning.repeated_tests import MAX_SIMULATIONS, RepeatedTest
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
-    from fairperm._utils.arrays import Array
-    from fairperm.data.arguments import Column, Seed
-    from fairperm.data.sample import Sample
 
 __all__ = ["Calibration", "calibrate"]
 

@@ -10,26 +10,21 @@ label among all rows then has a λ of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Integers, Places
 from fairperm._utils.sorting import ranks
-from fairperm.metrics.definition import Kind
+from fairperm.data.sample import Sample
+from fairperm.metrics.definition import Kind, Metric
 from fairperm.metrics.numbers import mean_metric
+from fairperm.metrics.ranks import RankMetric
 from fairperm.planning.populations import count_rows_per_unit, select_units
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fairperm._utils.arrays import Array, Booleans, Integers, Places
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.definition import Metric
-    from fairperm.metrics.ranks import RankMetric
-
-    Parts = Sequence[Metric | RankMetric]
+Parts = Sequence[Metric | RankMetric]
 
 _MIXED_IN = (0.0, 0.05, 0.5)  # shares of the other group's rows, tried in this order
 _PACES = ((1, 0.0), (20, 0.5))  # at once; or slowly, if directions turn too much for that

@@ -6,18 +6,14 @@ sorted by their contents alone: one seed draws one sample, in any row order.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Codes, Integers, Places
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from fairperm._utils.arrays import Array, Codes, Integers, Places
-    from fairperm.data.sample import Sample
+from fairperm.data.sample import Sample
 
 
 def sort_units(table: Sample, groups: tuple[Hashable, Hashable]) -> Sample:

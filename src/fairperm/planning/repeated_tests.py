@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fairperm._utils import checks, streams
+from fairperm._utils.arrays import Array, Integers
 from fairperm.data.arguments import Inputs
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling import blocks
 from fairperm.errors import FairpermWarning, UndefinedMetricError
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.hypothesis_tests.plan import Options, plan_test
+from fairperm.hypothesis_tests.plan import Options, Plan, plan_test
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.planning.equal_groups import UnreachableError
 from fairperm.planning.populations import Population, select_units, sort_units
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from fairperm._utils.arrays import Array, Integers
-    from fairperm.data.sample import Sample
-    from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 T = TypeVar("T")
 

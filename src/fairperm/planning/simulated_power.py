@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import format_count, format_interval, format_level, format_number
+from fairperm.data.arguments import Column, Seed
 from fairperm.errors import InputError, argument, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.answers.planning import answer_simulation
@@ -16,11 +18,6 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population
 from fairperm.planning.repeated_tests import MAX_SIMULATIONS, RepeatedTest
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from fairperm.data.arguments import Column, Seed
 
 __all__ = ["SimulatedPower", "simulated_power"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -18,8 +19,6 @@ from fairperm.errors import InputError
 from fairperm.plots.parts import as_layers, draw_rows, fit_plot, head_chart, number, text, tooltip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from altair import LayerChart
 
     from fairperm.plots.parts import Numbers, Spec

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Places
 from fairperm._utils.checks import ALTERNATIVES, choice
 from fairperm._utils.formatting import (
     format_interval,
@@ -33,7 +34,6 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Booleans, Places
     from fairperm.plots.parts import Numbers, Spec
 
 _BINS = 60

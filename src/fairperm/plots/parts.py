@@ -8,19 +8,18 @@ data are data values only: no field, expression or scale is ever made of one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice
 from fairperm._utils.optional import optional
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from altair import LayerChart, VConcatChart
-    from numpy.typing import NDArray
 
     Numbers = Sequence[float] | NDArray[Any]
     Spec = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import choice
@@ -32,8 +33,6 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
     from fairperm.plots.parts import Numbers, Spec
 
 _TIPS = {"name": "period", "shown": "gap", "interval": "interval", "change": "change"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from altair import LayerChart
 
     from fairperm.plots.parts import Numbers, Spec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import Unit, format_metric, format_name
@@ -18,8 +19,6 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from altair import LayerChart
 
     from fairperm.plots.parts import Spec

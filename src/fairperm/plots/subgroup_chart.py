@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -28,8 +29,6 @@ from fairperm.plots.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from fairperm.plots.parts import Spec
 
 _STEP, _INDENT, _HALF = 30, 16, 8  # pixels: a line, a level of the tree, where a branch starts

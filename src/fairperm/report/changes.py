@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairperm._utils.formatting import format_count, format_level, join_words
 from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS
 from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
+from fairperm.hypothesis_tests.results.audits import AuditRow
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from fairperm.hypothesis_tests.results.audits import AuditRow
-    from fairperm.report.view import AuditView, ComparisonView, Section
+from fairperm.report.view import AuditView, ComparisonView, Section
 
 _MEANINGS = {
     "closed": "the absolute gap fell significantly, and is now shown to be within the margin",

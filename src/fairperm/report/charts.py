@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from fairperm._utils.formatting import (
     format_count,
@@ -25,6 +27,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
 from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.metrics.definition import Scheme
 from fairperm.plots.forest_chart import forest
 from fairperm.plots.null_chart import null_distribution
@@ -32,16 +35,10 @@ from fairperm.plots.parts import theme
 from fairperm.plots.slope_chart import specify_slope
 from fairperm.plots.sweep_chart import threshold_sweep
 from fairperm.report.changes import count_verdicts, list_slopes
-from fairperm.report.view import WEIGHTIEST_FIRST
+from fairperm.report.view import WEIGHTIEST_FIRST, AuditView, ComparisonView, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.plots.parts import Spec
-    from fairperm.report.view import AuditView, ComparisonView, Section
 
 MAX_IN_FOREST = 60
 MAX_SLOPES = 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,6 @@ from fairperm.errors import InputError, unknown_name
 from fairperm.report.plain_words import find_case
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fairperm.hypothesis_tests.results.audits import AuditData
 
 

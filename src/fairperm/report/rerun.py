@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm.metrics.definition import NEW
@@ -9,8 +10,6 @@ from fairperm.metrics.registry import find_named
 from fairperm.plots.parts import wrap_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fairperm.hypothesis_tests.results.audits import AuditData
 
 _COLUMNS = (

@@ -6,18 +6,20 @@ No labels are needed: a column says who was selected, or a score of which the up
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array, Booleans, Integers
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE, format_count, format_level, format_name
 from fairperm._utils.sorting import sort_key
-from fairperm.data.arguments import Inputs
+from fairperm.data.arguments import Column, Columns, Frame, Inputs, Label
+from fairperm.data.columns import Column as CodedColumn
 from fairperm.data.columns import (
     Source,
     are_names,
@@ -26,9 +28,11 @@ from fairperm.data.columns import (
 )
 from fairperm.data.copies import as_copies, collect_table, count_copies
 from fairperm.data.reading import MISSING_GROUP, read_table
+from fairperm.data.sample import Sample
 from fairperm.errors import InputError, InputTypeError, Shown, argument, rename_arguments, shown
 from fairperm.metrics.registry import get_metric
 from fairperm.selection.impact import (
+    Applicants,
     Evidence,
     Group,
     applicants_to_decide,
@@ -37,15 +41,6 @@ from fairperm.selection.impact import (
 )
 from fairperm.selection.result import Details, SelectionAudit, SelectionRow, UnknownCount
 from fairperm.selection.strata import StratifiedGroup, homogeneity_pvalue, weigh_strata
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
-    from fairperm._utils.arrays import Array, Booleans, Integers
-    from fairperm.data.arguments import Column, Columns, Frame, Label
-    from fairperm.data.columns import Column as CodedColumn
-    from fairperm.data.sample import Sample
-    from fairperm.selection.impact import Applicants
 
 MEDIAN = "median"
 UNKNOWN = ("unknown",)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Hashable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,9 +24,6 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
 from fairperm.hypothesis_tests.results.text import wrap_answer, wrap_notes, write_table_html
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Hashable, Iterator
-
     from fairperm.selection.impact import Group, Impact
 
 __all__ = ["Details", "SelectionAudit", "SelectionRow", "UnknownCount"]

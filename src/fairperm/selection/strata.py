@@ -9,19 +9,16 @@ whether the odds ratio is the same in all of them is what Breslow and Day's test
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import chi2, hypergeom
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm._utils.arrays import Array
-    from fairperm.selection.impact import Group
+from fairperm._utils.arrays import Array
+from fairperm.selection.impact import Group
 
 _TIED = 1 + 1e-7  # probabilities so near to each other are equal, as in R
 _SPREADS_KEPT = 40.0  # standard deviations: farther out, probabilities round to 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_level
 from fairperm._utils.workbook import Table, make_workbook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fairperm.selection.result import SelectionAudit, SelectionRow
 
 

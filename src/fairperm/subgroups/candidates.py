@@ -7,21 +7,20 @@ leave more rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Places
 from fairperm.errors import InputError, Shown, argument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from fairperm._utils.arrays import Array, Places
     from fairperm.subgroups.features import Feature, Item
 
     Cells = NDArray[np.int32]

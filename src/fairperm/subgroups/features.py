@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Integers, Places
 from fairperm._utils.formatting import format_name
 from fairperm._utils.sorting import sort_key
-from fairperm.data.columns import Column, are_names, columns_of_frame, is_missing
+from fairperm.data.columns import Column, Source, are_names, columns_of_frame, is_missing
 from fairperm.data.lazy.backends import lazy_frame, read_schema
 from fairperm.errors import InputError, InputTypeError, argument, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Integers, Places
-    from fairperm.data.columns import Source
 
 __all__ = ["Band"]
 

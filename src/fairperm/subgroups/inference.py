@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
+from fairperm.engines.estimates import Estimates
 from fairperm.inference.bands import bands
 from fairperm.inference.multiplicity import adjust_pvalues, max_t
 from fairperm.inference.null import agree, normal_quantile
 from fairperm.metrics.definition import metrics_of_totals
 
 if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array
-    from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.sample import SearchedRows
 
 

@@ -8,29 +8,27 @@ single test. So the kernels of single tests compute every candidate and its rest
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Words
 from fairperm._utils.sorting import order_by, run_starts
+from fairperm.data.sample import Sample
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.weighted_auc import weighted_auc_by_lane
 from fairperm.engines.sorted_rows import sort_rows, walk_weighted_rows
+from fairperm.metrics.definition import Variance
 from fairperm.subgroups.engine import SubgroupEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
-
-    from fairperm._utils.arrays import Array, Words
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.definition import Variance
 
     Walk = Callable[[Words], tuple[Array, Array]]
 

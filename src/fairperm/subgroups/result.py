@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -28,7 +28,6 @@ from fairperm.hypothesis_tests.results.text import (
 from fairperm.subgroups.features import Band, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from os import PathLike
 
     from altair import LayerChart

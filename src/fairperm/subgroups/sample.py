@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Integers, Places
 from fairperm._utils.sorting import order_by
+from fairperm.data.arguments import Inputs
 from fairperm.data.indexes import check_indexes
 from fairperm.data.reading import open_source, read_table
 from fairperm.data.sample import Sample
 from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.metrics.definition import Scheme
+from fairperm.metrics.definition import AnyMetric, Metric, Scheme, Variance
+from fairperm.metrics.ranks import RankMetric
 from fairperm.metrics.registry import get_metric
-from fairperm.subgroups.features import check_names, describe, read_features
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Integers, Places
-    from fairperm.data.arguments import Inputs
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.definition import AnyMetric, Metric, Variance
-    from fairperm.metrics.ranks import RankMetric
-    from fairperm.subgroups.features import Feature
+from fairperm.subgroups.features import Feature, check_names, describe, read_features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,9 +14,6 @@ import pytest
 import fairperm
 from fairperm.data.lazy import lists
 from fairperm.hypothesis_tests.rankings import lists as ranked_lists
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 QUALITY = ("ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "hit_rate")
 UNTIED = ("reciprocal_rank", "hit_rate")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,6 @@ from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy.backends import BinnableRows
 from fairperm.hypothesis_tests.comparison import Comparison
 from tests.support.lazy_data import LAZY, number_bins, run, same, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 BINS = 50
 RNG = np.random.default_rng(11)

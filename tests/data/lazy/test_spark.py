@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 import numpy as np
@@ -29,9 +30,6 @@ from fairperm.hypothesis_tests.rankings import lists as ranked_lists
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.audits import quietly
 from tests.support.lazy_data import LAZY, clustered, run, same, sample, with_gaps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),

@@ -7,11 +7,13 @@ standard deviations once in 1,700,000 for each number compared.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
 from fairperm import permutation_test
@@ -21,13 +23,8 @@ from fairperm.engines.kernels.group_labels import group_ranks, group_totals, ran
 from fairperm.engines.many_groups import auc_of_sums
 from fairperm.metrics.ranks import Components
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Groups = NDArray[np.uint8]
+Array = NDArray[np.float64]
+Groups = NDArray[np.uint8]
 
 DRAWS = 40_000
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
@@ -22,9 +22,6 @@ from fairperm._utils import progress
 from fairperm.engines.kernels import compiled as compiling
 from fairperm.errors import FairpermWarning
 from tests.support.commands import QUIET, as_text, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCE = Path(__file__).parents[3] / "src"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.paired_auc import PairedRows, auc_changes_by_lane
@@ -13,12 +12,9 @@ from fairperm.engines.kernels.subsets import lane_bits, random_subsets
 from fairperm.engines.kernels.weighted_auc import WeightedRows
 from tests.support.kernel_runs import seeded
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 N = 90
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import fairperm
 from fairperm._utils.sorting import order_by
@@ -15,11 +16,8 @@ from fairperm.engines.kernels.subsets import lane_bits, random_subsets
 from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
 from tests.support.kernel_runs import seeded
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few rows
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from fairperm import permutation_test
@@ -24,16 +26,9 @@ from fairperm.engines.sample import Cells
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
-from tests.support.helpers import rows, table
+from tests.support.helpers import Pair, rows, table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from tests.support.helpers import Pair
-
-    Draw = Callable[[NDArray[np.int64], int, int, np.random.Generator], NDArray[np.int64]]
+Draw = Callable[[NDArray[np.int64], int, int, np.random.Generator], NDArray[np.int64]]
 
 DRAWS = 20_000
 MIN_PVALUE = 1e-4  # seeds are fixed: a right draw passes for ever, a wrong one has p near 0

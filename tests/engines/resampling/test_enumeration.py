@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from fairperm import permutation_test
+from fairperm import PermutationTestResult, permutation_test
 from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.engines.resampling.enumeration import enumerate_permutations
@@ -20,13 +21,6 @@ from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import Counts, Pair, rate_rows, rows, table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from fairperm import PermutationTestResult
 
 NO_LIMIT = 10**6
 

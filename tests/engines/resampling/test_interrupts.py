@@ -7,16 +7,12 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from fairperm.engines.resampling.blocks import Resampling
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
 
 SCRIPT = """
 import sys

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import joblib
 import numpy as np
@@ -11,9 +12,6 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.support.callables import accuracy, auc, labels, plain_accuracy, run, scores
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # two workers of pytest would each start a cluster
 pytestmark = pytest.mark.xdist_group("dask")

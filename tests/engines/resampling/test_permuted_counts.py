@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from fairperm._utils import streams
 from fairperm.engines.resampling import draws
 from fairperm.engines.sample import Cells
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def tables_of(sample: NDArray[np.int64]) -> dict[bytes, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,6 @@ import fairperm
 from fairperm.auditing import comparisons
 from fairperm.engines.kernels.group_labels import random_groups
 from fairperm.engines.kernels.subsets import random_subsets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 N = 240
 DRAWS = 130  # two whole blocks of 64, and a part of a third

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fairperm import FairpermWarning
 from fairperm.data.sample import Sample
@@ -21,17 +22,13 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.changes.models import compare_tables
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics import get_metric
 from fairperm.metrics.changes import columns_of_model
+from fairperm.metrics.definition import AnyMetric
 from tests.support.simulations import at_least, at_most, between
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.metrics.definition import AnyMetric
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 DATA_SETS = 300
 DRAWS = 199

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import warnings
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fairperm import FairpermWarning, minimum_detectable_gap, power
 from fairperm.data.sample import Sample
@@ -22,10 +23,7 @@ from fairperm.hypothesis_tests.plan import Options
 from fairperm.metrics import get_metric
 from tests.support.simulations import Group, between
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
+Array = NDArray[Any]
 
 DATA_SETS = 400
 DRAWS = 199

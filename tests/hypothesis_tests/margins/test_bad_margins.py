@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fairperm import InputError, InputTypeError, permutation_test
 from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
-from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio
+from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio, Scale
 from tests.support.refusals import GOOD, Refusal, check_wording, each, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairperm.hypothesis_tests.margins.one_sided import Scale
 
 MARGIN = "margin must be a number above 0, or a pair of one below and one above 0"
 RATIO = "ratio must be a number strictly between 0 and 1"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,15 +21,11 @@ from fairperm.hypothesis_tests.margins.restricted_rates import (
     restricted_by_difference,
     restricted_by_ratio,
 )
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.inference.mantel_haenszel import GapVariance
 from tests.support.helpers import rate_rows, rows
 from tests.support.number_data import numbers_for
 from tests.support.simulations import Procedure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 Rates = tuple[int, int, int, int]  # k of m against j of n
 

@@ -7,8 +7,9 @@ binomial at 99.9 % (see ``simulate``) and follow from the level claimed.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +23,8 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     margin_pvalues,
     ratio_interval,
 )
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from tests.support.simulations import Procedure, at_least, at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 pytestmark = pytest.mark.validate
 

@@ -6,7 +6,7 @@ import itertools
 import math
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,11 +20,9 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.changes.models import compare_tables
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
 from fairperm.hypothesis_tests.plan import Options
+from fairperm.hypothesis_tests.results.changes import ModelComparisonResult
 from fairperm.metrics import get_metric
 from tests.support.simulations import at_least, at_most
-
-if TYPE_CHECKING:
-    from fairperm.hypothesis_tests.results.changes import ModelComparisonResult
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.* shows? how the change", "ignore:.*is zero in this", "ignore:.*is not tested"

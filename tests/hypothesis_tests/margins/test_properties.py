@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +15,10 @@ from scipy.stats import norm
 import fairperm
 from fairperm.hypothesis_tests.margins.equivalence import equivalence_test
 from fairperm.hypothesis_tests.margins.one_sided import Ratio, margin_pvalues, ratio_interval
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from tests.support.helpers import rate_rows, rows
 from tests.support.number_data import numbers_for
 from tests.support.simulations import Procedure
-
-if TYPE_CHECKING:
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 Rates = tuple[int, int, int, int]  # k of m against j of n
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fairperm
 from fairperm._utils.formatting import state_pvalue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 N = 240
 RNG = np.random.default_rng(7)

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fairperm.data.arguments import SchemeName, VarianceName
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.simulations import at_least, at_most
-
-if TYPE_CHECKING:
-    from fairperm.data.arguments import SchemeName, VarianceName
 
 # most tests read the same sweeps: two workers of pytest would each make them
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("sweep levels")]

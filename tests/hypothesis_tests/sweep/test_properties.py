@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.examples import examples
 from tests.support.sweeps import METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 ARRAYS = ("difference", "standard_error", "statistic", "pvalue", "adjusted_pvalue", "status")
 metrics = st.sampled_from(METRICS)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 import fairperm
 from fairperm._utils import streams
+from fairperm.data.arguments import Alternative
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.simulations import at_most, between
 from tests.support.sweeps import METRICS, every_assignment, scored, statistics, sweep
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm.data.arguments import Alternative
-
 
 # The sample, against a single test at each threshold.
 

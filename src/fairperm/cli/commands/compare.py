@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fairperm.cli.command import command
@@ -9,8 +10,6 @@ from fairperm.cli.commands.audit import AUDITS, run_audit
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import click
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from fairperm.cli.terminal import print_report
 from fairperm.errors import FairpermError, InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import click
 
 _RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"

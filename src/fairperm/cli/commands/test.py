@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from fairperm.cli.running import Run
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import click
 
 

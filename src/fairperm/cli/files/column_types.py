@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fairperm.cli.files.sql import quote_text
 from fairperm.errors import InputError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # Roles: scores and weights are numbers however they are written. Labels with leading zeros are
 # codes, not numbers. Groups, strata and clusters are names unless each of them is another number:

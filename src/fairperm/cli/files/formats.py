@@ -16,10 +16,11 @@ import sys
 import zipfile
 import zlib
 from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from fairperm._utils.optional import optional
@@ -27,9 +28,6 @@ from fairperm.cli.files import inspect_logs
 from fairperm.cli.files.sql import Memory, choose_table, first_line, lock, quote_name, quote_text
 from fairperm.cli.options import Format
 from fairperm.errors import InputError, Shown, did_you_mean, listed, shown, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _NAMES = re.compile('"(?:[^"]|"")*"')  # in SQL
 # a field of JSON and its type, if that is one which JSON itself does not have

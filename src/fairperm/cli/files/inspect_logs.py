@@ -6,16 +6,14 @@ import json
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairperm.cli.files.sql import first_line
+from fairperm.cli.files.sql import Memory, first_line
 from fairperm.errors import FairpermError, InputError, shown, warn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from fairperm.cli.files.formats import InputFile
-    from fairperm.cli.files.sql import Memory
 
 HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:')  # of a log in JSON
 _ZSTD = 93  # the method of compression that the standard library learnt in Python 3.14

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairperm.errors import InputError, Shown, argument, listed, shown, warn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fairperm.cli.files.loading import LoadedData
 
     Item = tuple[str, ...]

@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +21,17 @@ from fairperm.cli.files.formats import (
     LONG_LINE,
     LONGEST_LINE,
     TEXTS,
+    InputFile,
+    ReadOptions,
     Relation,
+    TextFile,
     lay_out,
     open_bytes,
 )
 from fairperm.cli.files.sql import Memory
 from fairperm.errors import InputError, shown
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from fairperm.cli.files.formats import InputFile, ReadOptions, TextFile
-
-    Column = list[Any] | np.ndarray[Any, Any]
+Column = list[Any] | np.ndarray[Any, Any]
 
 _BATCH = 1 << 16  # rows
 _BYTES = 8, 100  # of one more row in a column, and of one more text

@@ -7,13 +7,13 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _SHARE_OF_ROWS = 0.5  # of the memory

@@ -7,22 +7,18 @@ only by streaming.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.optional import describe_missing
 from fairperm.data.columns import as_narwhals, describe_column
 from fairperm.errors import FairpermError, InputTypeError, argument, unknown_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fairperm._utils.arrays import Array
 
 _LONGEST_REASON = 300
 

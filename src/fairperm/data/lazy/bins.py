@@ -9,16 +9,14 @@ exact, and roots are rounded alike everywhere: every engine finds the same bins.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.arrays import Array, Integers
 from fairperm.data.lazy.backends import fetch, stage, to_floats
 from fairperm.data.score_bins import ScoreRanges
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Integers
 
 _ROUNDS = 3  # of narrowing the bins, each of which reads all scores
 _CUTS = 16  # shares of the rows; bins change their width between them

@@ -11,19 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import integer
+from fairperm.data.arguments import Inputs
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import BinnableRows
 from fairperm.data.lazy.clusters import MAX_CELLS, count_clusters
 from fairperm.data.lazy.moments import has_sums, sum_contributions
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
-from fairperm.metrics.definition import WalkKind
+from fairperm.metrics.definition import AnyMetric, WalkKind
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
-
-    from fairperm.data.arguments import Inputs
-    from fairperm.metrics.definition import AnyMetric
 
 
 def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Inputs:

@@ -7,23 +7,19 @@ second result is fetched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.arrays import Integers
+from fairperm.data.arguments import Inputs
 from fairperm.data.columns import Source
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, nan_to_null, stage
-from fairperm.data.lazy.counting import COUNT, SCORES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm._utils.arrays import Integers
-    from fairperm.data.arguments import Inputs
-    from fairperm.data.lazy.counting import LazyRows
+from fairperm.data.lazy.counting import COUNT, SCORES, LazyRows
 
 MAX_CELLS = 64  # kinds of rows, each of which is a column of the second query
 _CLUSTER = "cluster 0"

@@ -6,12 +6,14 @@ distinct rows as reading them would: every test gives the same numbers to the la
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm.data.arguments import Inputs
 from fairperm.data.columns import (
     Source,
     check_threshold,
@@ -28,16 +30,9 @@ from fairperm.data.lazy.backends import (
     read_schema,
     stage,
 )
-from fairperm.data.lazy.bins import find_bins
+from fairperm.data.lazy.bins import FilledBins, find_bins
 from fairperm.errors import InputError, argument
-from fairperm.metrics.definition import NEW
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from fairperm.data.arguments import Inputs
-    from fairperm.data.lazy.bins import FilledBins
-    from fairperm.metrics.definition import AnyMetric
+from fairperm.metrics.definition import NEW, AnyMetric
 
 MAX_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 17  # if that many fit with the labels, groups and strata

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from fairperm.data.arguments import Inputs
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
@@ -17,10 +18,7 @@ from fairperm.data.lazy.backends import (
     stage,
 )
 from fairperm.errors import InputError, argument
-
-if TYPE_CHECKING:
-    from fairperm.data.arguments import Inputs
-    from fairperm.metrics.rankings import RankingMetric
+from fairperm.metrics.rankings import RankingMetric
 
 MAX_ITEMS = 1 << 24  # that are fetched
 _QUERY, _SCORE, _RELEVANCE = "query", "score", "relevance"

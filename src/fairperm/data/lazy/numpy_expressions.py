@@ -8,14 +8,12 @@ engines compute differently from NumPy, or from each other, are not supported: s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _NUMBERS: dict[Any, Callable[..., Any]] = {
     np.add: lambda a, b: a + b,

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.arrays import Array
+from fairperm.data.arguments import Inputs
 from fairperm.data.columns import Source, as_floats
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, lazy_frame, read_schema, stage, to_floats
+from fairperm.data.lazy.counting import LazyRows
 from fairperm.data.reading import read_table
+from fairperm.data.sample import Sample
 from fairperm.errors import InputError
+from fairperm.metrics.definition import AnyMetric
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairperm._utils.arrays import Array
-    from fairperm.data.arguments import Inputs
-    from fairperm.data.lazy.counting import LazyRows
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.definition import AnyMetric
-
-    Float = type[np.floating[Any]]
+Float = type[np.floating[Any]]
 
 MAX_THRESHOLDS = 1_000  # every one is a comparison in the query
 _HINT = "Collect the rows, or a sample of them, and pass those."

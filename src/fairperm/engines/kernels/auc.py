@@ -18,17 +18,14 @@ v and v² over the runs are all that is needed, and group B's follow from totals
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Booleans, Codes, Integers, Places, Words
 
 # What the walk keeps of every lane, as rows of one flat array: the compiler then sees that they
 # do not overlap. Of group A the negatives and positives passed, from their centres; sums and sums

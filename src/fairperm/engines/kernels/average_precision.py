@@ -11,16 +11,14 @@ The walk is that of one group, whose rows have a bit: the other one walks with o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Integers, Words
 from fairperm._utils.sorting import order_by, run_starts
+from fairperm.data.sample import Sample
 from fairperm.engines.kernels.kernel import LANES, bit_of, inlined, kernel
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Booleans, Integers, Words
-    from fairperm.data.sample import Sample
 
 _ROUNDING = 1e-12  # squares of influences below it, relative to their terms, are rounding errors
 _ONE = 1 + 1e-9  # effective number of positives of a single row or cluster, with rounding

@@ -7,9 +7,10 @@ import os
 import pickle
 import stat
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import FunctionCache
@@ -18,10 +19,6 @@ from numba.core.serialize import dumps
 from fairperm._utils.files import write_whole
 from fairperm._utils.progress import say_compiling
 from fairperm.errors import FairpermWarning, InputError, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

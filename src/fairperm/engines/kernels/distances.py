@@ -6,14 +6,12 @@ its cluster, which is in the first group of lane ``l`` if bit ``l`` of its word 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Integers, Words
 from fairperm.engines.kernels.kernel import LANES, choose, kernel
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Integers, Words
 
 
 class SortedRows(NamedTuple):

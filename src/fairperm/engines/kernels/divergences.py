@@ -16,19 +16,16 @@ the next one does, so that it stays in the processor's cache.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Integers, Words
 from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.kernels.shuffles import shuffle
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Integers, Words
-
-    Labels = NDArray[np.uint32]  # the groups of a list are numbered from 0 in each list
+Labels = NDArray[np.uint32]  # the groups of a list are numbered from 0 in each list
 
 
 class WalkedLists(NamedTuple):

@@ -5,17 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from fairperm._utils.optional import install_command
 from fairperm.errors import FairpermWarning, MissingPartError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

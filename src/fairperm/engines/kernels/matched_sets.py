@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from fairperm._utils.arrays import Array
 from fairperm.engines.kernels.kernel import kernel
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array
 
 _SETS = 512  # whose influences stay in the cache
 _UNROLL = 8  # sums that are added up side by side

@@ -10,10 +10,10 @@ Where both scores order the rows alike, the influences cancel exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Integers, Places, Words
 from fairperm.engines.kernels.kernel import LANES, choose, inlined, kernel
 from fairperm.engines.kernels.weighted_auc import (
     MEAN,
@@ -33,9 +33,6 @@ from fairperm.engines.kernels.weighted_auc import (
     set_variances,
     walk_up,
 )
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Integers, Places, Words
 
 
 @dataclass(frozen=True, slots=True)

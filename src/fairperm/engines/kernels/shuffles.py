@@ -6,18 +6,15 @@ of the observed pairing, of every random one and of every enumerated one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Words
 from fairperm.engines.kernels.kernel import kernel
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Words
-
-    Order = NDArray[np.uint32]  # x's i-th value is paired with y's order[i]-th
+Order = NDArray[np.uint32]  # x's i-th value is paired with y's order[i]-th
 
 _HALF, _MASK = np.uint64(32), np.uint64(2**32 - 1)
 

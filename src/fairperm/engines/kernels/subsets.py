@@ -15,14 +15,12 @@ where correcting costs more than filling, are decided unit by unit instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from fairperm._utils.arrays import Booleans, Integers, Words
 from fairperm.engines.kernels.kernel import LANES, inlined, kernel
-
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Booleans, Integers, Words
 
 STATE_WORDS = 32  # of a random stream: eight generators of four words
 _STREAMS = 8  # xoshiro256++ generators side by side, for the compiler to vectorize

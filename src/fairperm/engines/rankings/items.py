@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Codes, Integers
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm.metrics.rankings import ListSums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairperm._utils.arrays import Array, Booleans, Codes, Integers
     from fairperm.engines.kernels.distances import SortedRows
 
 

@@ -8,19 +8,17 @@ rows change a draw.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Codes, Places
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Codes, Places
     from fairperm.engines.kernels.divergences import WalkedLists
 
 

@@ -6,13 +6,10 @@ multivariate hypergeometric draw, and a bootstrap sample a multinomial one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Integers
-    from fairperm.engines.sample import Cells
+from fairperm._utils.arrays import Integers
+from fairperm.engines.sample import Cells
 
 _NUMPY_LIMIT = 10**9  # NumPy refuses to draw from populations of this size and larger
 

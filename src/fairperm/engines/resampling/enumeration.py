@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from fairperm._utils.arrays import Array, Integers, Places
-    from fairperm.engines.sample import Cells
+from fairperm._utils.arrays import Array, Integers, Places
+from fairperm.engines.sample import Cells
 
 _SKIPPED = math.log(1e-20)
 POINTS_PER_DRAW = 4  # tables that can be enumerated in the time of one random draw

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
+from fairperm.data.sample import Sample
+from fairperm.engines.matched_sets import Sides
 from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS, FewChangedRows
 from fairperm.hypothesis_tests.matched import MatchedTest, choose_matched
-from fairperm.hypothesis_tests.matched_sides import read_sides
+from fairperm.hypothesis_tests.matched_sides import SidesOfSets, read_sides
+from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
+from fairperm.hypothesis_tests.run import Tested
 from fairperm.inference.null import drop_rounding, normal_pvalue
-from fairperm.metrics.changes import columns_of_model, is_swapped_first
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from fairperm._utils.arrays import Array
-    from fairperm.data.sample import Sample
-    from fairperm.engines.matched_sets import Sides
-    from fairperm.hypothesis_tests.matched_sides import SidesOfSets
-    from fairperm.hypothesis_tests.plan import Options
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.metrics.changes import Change
-    from fairperm.metrics.definition import AnyMetric
+from fairperm.metrics.changes import Change, columns_of_model, is_swapped_first
+from fairperm.metrics.definition import AnyMetric
 
 
 @dataclass(frozen=True, slots=True)

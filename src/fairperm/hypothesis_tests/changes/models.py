@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Places
 from fairperm._utils.signatures import complete, shares
-from fairperm.data.arguments import ChangeArguments, ModelPair
+from fairperm.data.arguments import ChangeArguments, Column, Columns, ModelPair
 from fairperm.data.reading import read_table
+from fairperm.data.sample import Sample
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.changes.matched_models import (
     MatchedChangeTest,
@@ -25,28 +29,15 @@ from fairperm.hypothesis_tests.margins.paired_rates import (
     PairedRate,
     PairedRates,
 )
-from fairperm.hypothesis_tests.matched import ABOUT_NAMES, check_matched
+from fairperm.hypothesis_tests.matched import ABOUT_NAMES, MatchedTest, check_matched
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
-from fairperm.hypothesis_tests.run import run
+from fairperm.hypothesis_tests.run import Tested, run
 from fairperm.inference.null import drop_rounding, normal_pvalue
-from fairperm.metrics.changes import columns_of_model, is_swapped_first
+from fairperm.metrics.changes import Change, columns_of_model, is_swapped_first
+from fairperm.metrics.definition import AnyMetric, JointMetric
 from fairperm.metrics.registry import get_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-    from typing import Unpack
-
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array, Places
-    from fairperm.data.arguments import Column, Columns
-    from fairperm.data.sample import Sample
-    from fairperm.hypothesis_tests.matched import MatchedTest
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.metrics.changes import Change
-    from fairperm.metrics.definition import AnyMetric, JointMetric
 
 
 class ModelChangeArguments(ChangeArguments, total=False):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from fairperm._utils.checks import number
 from fairperm._utils.signatures import complete, shares
-from fairperm.data.arguments import ModelArguments
+from fairperm.data.arguments import Column, Columns, ModelArguments
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -18,21 +18,15 @@ from fairperm.errors import (
 from fairperm.hypothesis_tests.margins.one_sided import (
     Difference,
     Ratio,
+    Scale,
     ratio_interval,
 )
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
+from fairperm.hypothesis_tests.results.changes import ChangeResult
+from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult, MarginTest
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.small_groups import note_zero_error
 from fairperm.inference.null import agree
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from fairperm.data.arguments import Column, Columns
-    from fairperm.hypothesis_tests.margins.one_sided import Scale
-    from fairperm.hypothesis_tests.results.changes import ChangeResult
-    from fairperm.hypothesis_tests.results.equivalence import MarginTest
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 
 class MarginArguments(ModelArguments, total=False):

@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm.errors import InputError, argument
-from fairperm.hypothesis_tests.margins.restricted_rates import halved
+from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
 from fairperm.hypothesis_tests.reaches import ErrorReach, restore_both_ways
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.run import Tested
 from fairperm.inference.null import agree, nearer_to_null, tie_tolerance
-from fairperm.inference.reference import NormalLimit, margin_critical, margin_pvalue
+from fairperm.inference.reference import NormalLimit, Reference, margin_critical, margin_pvalue
 from fairperm.inference.skewness import remove_skewness
 from fairperm.metrics.definition import Scheme
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fairperm.hypothesis_tests.margins.restricted_rates import Rates
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.inference.reference import Reference
-
-    Interval = tuple[float, float]
+Interval = tuple[float, float]
 
 
 def margin_pvalues(

@@ -13,16 +13,14 @@ limits about effect measures: a general approach, ibidem 27, 2008.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from fairperm._utils.formatting import drop_decimals, format_count
 from fairperm.errors import shown
 from fairperm.hypothesis_tests.margins.restricted_rates import halved
 from fairperm.inference.errors_by_gap import ErrorsByGap
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 MIN_CHANGED_ROWS = 20  # of each group, for a claim by the sample's own standard error
 _MAX_DISTANCE = 100.0  # standard errors: no level asks for more

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.arrays import Codes, Places
+from fairperm.data.arguments import Inputs
 from fairperm.data.columns import are_names
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MAX_KINDS
@@ -23,14 +25,13 @@ from fairperm.errors import (
     rename_arguments,
     shown,
 )
-from fairperm.metrics.rankings import RankedLists, check_lists, check_top, equate_values
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from fairperm._utils.arrays import Codes, Places
-    from fairperm.data.arguments import Inputs
-    from fairperm.metrics.rankings import RankingMetric
+from fairperm.metrics.rankings import (
+    RankedLists,
+    RankingMetric,
+    check_lists,
+    check_top,
+    equate_values,
+)
 
 MAX_ITEMS = 2**31  # of a list
 VALUE = "value"  # the column of a table of queries

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import format_count, state_pvalue
 from fairperm.engines.rankings.order import DivergenceEngine
+from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, Note, argument
+from fairperm.hypothesis_tests.plan import Options
+from fairperm.hypothesis_tests.rankings.lists import RankedItems
 from fairperm.hypothesis_tests.results.rankings import ListDivergence
-from fairperm.hypothesis_tests.run import Observed, PermutationTest
-from fairperm.inference.null import pvalue, tie_tolerance
+from fairperm.hypothesis_tests.run import Observed, PermutationTest, Tested
+from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.inference.stopping import MIN_DRAWS
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
-    from fairperm.engines.resampling.blocks import Stop
-    from fairperm.hypothesis_tests.plan import Options
-    from fairperm.hypothesis_tests.rankings.lists import RankedItems
-    from fairperm.hypothesis_tests.run import Tested
-    from fairperm.inference.null import Null
-    from fairperm.metrics.rankings import RankingMetric
+from fairperm.metrics.rankings import RankingMetric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from fairperm._utils.formatting import format_count
+from fairperm.data.sample import Sample
 from fairperm.errors import UndefinedMetricError, shown
 from fairperm.hypothesis_tests.groups import compare as compare_groups
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.rankings.lists import VALUE, find_sides
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-from fairperm.metrics.definition import Kind
+from fairperm.metrics.definition import Kind, Metric
 from fairperm.metrics.numbers import mean_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from fairperm.data.sample import Sample
-    from fairperm.metrics.definition import Metric
-    from fairperm.metrics.rankings import RankingMetric
-
+from fairperm.metrics.rankings import RankingMetric
 
 _Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
 

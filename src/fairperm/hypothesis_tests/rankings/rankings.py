@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import name_of_gap
 from fairperm._utils.signatures import complete, shares
-from fairperm.data.arguments import Inputs, TestArguments
+from fairperm.data.arguments import (
+    Adjustment,
+    Alternative,
+    Column,
+    Columns,
+    Inputs,
+    Pairing,
+    TestArguments,
+)
 from fairperm.data.columns import library_of
 from fairperm.errors import InputError, InputTypeError, argument, warn_of
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
@@ -20,18 +29,11 @@ from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
 from fairperm.hypothesis_tests.rankings.order import OrderTest
 from fairperm.hypothesis_tests.rankings.queries import compare_queries
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.metrics.rankings import find_ranking
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from typing import Unpack
-
-    from fairperm.data.arguments import Adjustment, Alternative, Column, Columns, Pairing
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.metrics.rankings import RankingMetric
+from fairperm.metrics.rankings import RankingMetric, find_ranking
 
 
 class RankingArguments(TestArguments, total=False):

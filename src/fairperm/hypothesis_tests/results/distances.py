@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import (
     format_count,
     format_name,
@@ -22,11 +23,8 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparis
 from fairperm.hypothesis_tests.results.text import state_draws, state_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
     from altair import LayerChart
 
-    from fairperm._utils.arrays import Array
 
 __all__ = ["DistanceComparison", "DistanceTestResult"]
 

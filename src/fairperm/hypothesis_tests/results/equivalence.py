@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import (
@@ -15,13 +14,10 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.answers.margins import answer_margin
 from fairperm.hypothesis_tests.results.answers.words import level_of
-from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, PlainResult
 from fairperm.hypothesis_tests.results.text import count_rows, state_draws
 
-if TYPE_CHECKING:
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-
-    Interval = tuple[float, float]
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairperm._utils.formatting import format_number, format_pvalue, name_group
 from fairperm.hypothesis_tests.results.answers.omnibus import answer_omnibus
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import count_rows, state_value
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairperm._utils.formatting import (
     format_count,
@@ -22,9 +23,6 @@ from fairperm.hypothesis_tests.results.gaps import (
     ResultWithPValue,
 )
 from fairperm.hypothesis_tests.results.text import count_rows, state_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 __all__ = ["ListDivergence", "RankingComparison", "RankingTestResult"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,9 +20,6 @@ from fairperm.hypothesis_tests.results.audits import (
 from fairperm.hypothesis_tests.results.changes import GapChange, GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.results.gaps import BY_GROUP, PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 _Audit = TypeVar("_Audit", bound=AuditData)
 _Result = TypeVar("_Result", PermutationTestResult, ModelComparisonResult, OmnibusTestResult)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import (
     format_count,
@@ -20,12 +23,7 @@ from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweep
 from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultWithFrame, json_ready
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
     from altair import VConcatChart
-    from numpy.typing import NDArray
-
-    from fairperm._utils.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

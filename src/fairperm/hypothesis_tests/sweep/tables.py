@@ -7,25 +7,23 @@ gives the confusion table there. So draws are joint, and a sweep costs hardly mo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fairperm._utils.arrays import Array, Booleans, Integers, Places
+from fairperm.data.sample import Sample
 from fairperm.engines.counts import CellsEngine
+from fairperm.engines.estimates import Gaps
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.sample import Cells
-from fairperm.metrics.definition import ONE_ROW_OF_EACH, Variance
+from fairperm.metrics.definition import ONE_ROW_OF_EACH, Metric, Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from fairperm._utils.arrays import Array, Booleans, Integers, Places
-    from fairperm.data.sample import Sample
-    from fairperm.engines.estimates import Gaps
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.definition import Metric
 
     Confusion = tuple[
         Integers, Integers, Integers, Integers

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from fairperm._utils import checks, streams
+from fairperm._utils.arrays import Array, Booleans, Places
 from fairperm._utils.formatting import format_count
 from fairperm._utils.signatures import complete, shares
-from fairperm.data.arguments import GroupArguments, Inputs
+from fairperm.data.arguments import (
+    Alternative,
+    Column,
+    GroupArguments,
+    Inputs,
+    Label,
+    MetricLike,
+    SchemeName,
+    StratumWeights,
+    VarianceName,
+)
 from fairperm.data.columns import as_floats, library_of
 from fairperm.data.lazy.thresholds import read_scores
+from fairperm.data.sample import Sample
+from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import (
@@ -25,28 +40,8 @@ from fairperm.hypothesis_tests.plan import SCHEMES, Plan, check_resampling
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
 from fairperm.inference.bands import Bands, bands, join_bands
-from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
+from fairperm.metrics.definition import Metric, Scheme, Variance, metrics_of_totals
 from fairperm.metrics.registry import get_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-    from typing import Unpack
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from fairperm._utils.arrays import Array, Booleans, Places
-    from fairperm.data.arguments import (
-        Alternative,
-        Column,
-        Label,
-        MetricLike,
-        SchemeName,
-        StratumWeights,
-        VarianceName,
-    )
-    from fairperm.data.sample import Sample
-    from fairperm.engines.resampling import blocks
-    from fairperm.metrics.definition import Metric
 
 __all__ = ["MetricSweep", "ThresholdSweepResult", "threshold_sweep"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_count, format_metric, name_of_gap
 from fairperm.hypothesis_tests.results.answers.words import (
     CLEAREST,
+    Names,
     are,
     embed,
     judge,
@@ -19,9 +21,6 @@ from fairperm.hypothesis_tests.results.answers.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm.hypothesis_tests.results.answers.words import Names
     from fairperm.hypothesis_tests.results.changes import (
         ChangeResult,
         GapChange,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairperm._utils.formatting import format_interval, format_number
 from fairperm.hypothesis_tests.results.answers.words import judge, level_of, sentence, state_p
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def answer_correlation(method: str, correlation: float, result: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairperm._utils.formatting import (
     format_count,
@@ -12,9 +12,6 @@ from fairperm._utils.formatting import (
     name_group,
 )
 from fairperm.hypothesis_tests.results.answers.words import isolate
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def answer_flips(result: Any) -> str:

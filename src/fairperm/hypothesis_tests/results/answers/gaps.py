@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_metric, format_number
 from fairperm.hypothesis_tests.results.answers.words import (
+    Names,
     are_raw_values,
     isolate,
     join_values,
@@ -21,7 +22,6 @@ from fairperm.hypothesis_tests.results.answers.words import (
 )
 
 if TYPE_CHECKING:
-    from fairperm.hypothesis_tests.results.answers.words import Names
     from fairperm.hypothesis_tests.results.gaps import GapResult
 
 

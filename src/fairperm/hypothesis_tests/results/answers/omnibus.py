@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_metric, name_group
@@ -18,8 +19,6 @@ from fairperm.hypothesis_tests.results.answers.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from fairperm._utils.formatting import (
     format_beside,
@@ -12,9 +12,6 @@ from fairperm._utils.formatting import (
     join_words,
 )
 from fairperm.hypothesis_tests.results.answers.words import isolate, own
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def answer_impact(

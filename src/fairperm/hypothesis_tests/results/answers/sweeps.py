@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_count, format_metric, name_of_gap, state_pvalue
-from fairperm.hypothesis_tests.results.answers.words import CLEAREST, embed, sentence, unit_of
+from fairperm.hypothesis_tests.results.answers.words import (
+    CLEAREST,
+    Names,
+    embed,
+    sentence,
+    unit_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fairperm.hypothesis_tests.results.answers.words import Names
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
     Unit,
@@ -17,9 +17,6 @@ from fairperm._utils.formatting import (
 from fairperm.metrics.registry import find_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
     from fairperm.hypothesis_tests.results.gaps import GapResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
