@@ -47,6 +47,7 @@ _SEARCH = "all of 124 subgroups in every draw"
 _BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
 _RESAMPLES = "every bootstrap sample is a multinomial draw of rows, and walks through all of them"
 _ONE_BY_ONE = "several sums of each row, which labels of many groups add one by one"
+_ALONE = "with weights an influence of each row is computed in every draw, and stratum by stratum"
 _PRODUCTS = "two totals of each of three classes, and all their products, in 20 strata"
 SLOW: Mapping[str, tuple[float, str]] = {
     "roc_auc_ovr": (60.0, _CLASSES),
@@ -57,13 +58,16 @@ SLOW: Mapping[str, tuple[float, str]] = {
     "average_precision": (13.0, "five groups walk through all rows, with a division at each"),
     "r2_score": (12.0, _ONE_BY_ONE),
     "coefficient_of_variation": (12.0, _ONE_BY_ONE),
-    "omnibus_test, mean": (12.0, _ONE_BY_ONE),
+    "omnibus_test, mean": (18.0, _ALONE),
+    "compare_models, mean": (11.0, _ALONE),
+    "compare_periods, mean": (12.0, _ALONE),
+    "studies.bootstrap_test, mean": (11.0, _RESAMPLES),
     "compare_models, AUC": (13.0, "a walk up either score in each of 20 strata"),
     "expected_calibration_error": (60.0, _BOOTSTRAP),
     "studies.bootstrap_test, AUC": (70.0, _RESAMPLES),
     "threshold_sweep, 101": (25.0, "101 thresholds in each of 20 strata"),
-    "find_subgroups, rate": (600.0, _SEARCH),
-    "find_subgroups, mean": (700.0, _SEARCH),
+    "find_subgroups, rate": (900.0, _SEARCH),
+    "find_subgroups, mean": (1000.0, _SEARCH),
 }
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _CHANCES = 256  # equally likely values of a random byte
 _BYTES = 8  # of a random word
 _GOLDEN = 0x9E3779B97F4A7C15
+_UNITS = 512  # whose influences stay in the cache
 _DRAWS = 4  # that take turns
 # What a walk up the scores keeps of every group's units of one label: how many are passed, the
 # sum of the other label's passed before each, and the sum of their squares; a power of two of them.
@@ -344,17 +345,28 @@ def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> Words:
 
 @kernel
 def _square(groups: NDArray[np.uint8], terms: Terms, lines: Array, squares: Array) -> None:
+    """Compute the influences of a few units at a time, base by base: vectors, not one by one."""
     contributions, bases, columns, base_starts, starts = terms
+    numerator, influence = np.empty(_UNITS), np.empty(_UNITS)
     for d in range(len(groups)):
         for s in range(starts.size - 1):
-            for i in range(starts[s], starts[s + 1]):
-                line = lines[d, s, groups[d, i]]
-                influence, at = 0.0, 0
+            of_group, found = lines[d, s], squares[d, s]
+            for start in range(starts[s], starts[s + 1], _UNITS):
+                units = slice(start, min(start + _UNITS, starts[s + 1]))
+                here, at = groups[d, units], 0
+                influence[:] = 0.0
                 for b in range(len(bases)):
-                    along, leverage = line[at + 1], line[at] * bases[b, i]
+                    share, intercept = of_group[:, at], of_group[:, at + 1]
+                    for i in range(here.size):
+                        numerator[i] = intercept[here[i]]
                     at += 2
                     for c in range(base_starts[b], base_starts[b + 1]):
-                        along += line[at] * contributions[columns[c], i]
+                        slope, x = of_group[:, at], contributions[columns[c], units]
+                        for i in range(here.size):
+                            numerator[i] += slope[here[i]] * x[i]
                         at += 1
-                    influence += along / (1.0 - leverage)
-                squares[d, s, groups[d, i]] += influence * influence
+                    base = bases[b, units]
+                    for i in range(here.size):
+                        influence[i] += numerator[i] / (1.0 - share[here[i]] * base[i])
+                for i in range(here.size):
+                    found[here[i]] += influence[i] * influence[i]
