@@ -24,7 +24,7 @@ from fairperm.inference.stopping import (
     MIN_DRAWS,
     MIN_EXTREME_DRAWS,
     StoppingRule,
-    count_least,
+    min_draws_for,
 )
 from tests.support.simulations import SURE, between
 
@@ -146,7 +146,7 @@ def test_intervals_of_stopped_pvalues_cover(share: float) -> None:
     ],
 )
 def test_intervals_have_draws_beyond_their_ends(level: float, slow: bool, least: int) -> None:
-    assert count_least(level, slow=slow) == least
+    assert min_draws_for(level, slow=slow) == least
 
 
 def count_by_hand(draws: Array, observed: float, alternative: str, least: int) -> int:
@@ -316,7 +316,7 @@ def test_audits_draw_enough_for_their_adjustment(
     )
     asked: Any = [Asked("sex" if i % 2 else "race", i) for i in range(n_hypotheses)]
     found = draw_enough([*asked, *asked], settings).resampling
-    assert (found.least, found.n_resamples) == (least, most)
+    assert (found.min_draws, found.n_resamples) == (least, most)
 
 
 def counted(rng: np.random.Generator, *sizes: int, spread: float = 0.0) -> dict[str, Any]:

@@ -37,10 +37,10 @@ def as_text(audit: AuditData) -> str:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDEST
     table = as_table(audit, width)
     head = [*wrap_answer(audit.answer), heading(audit)]
-    parts = [*head, "", str(table), "", footing(audit, table.columns, select_shown(audit))]
+    parts = [*head, "", str(table), "", footnotes(audit, table.columns, select_shown(audit))]
     if audit.compares_models:
         changes = str(as_table(audit, width, changes=True))
-        parts += ["", heading(audit, changes=True), "", changes, "", changes_footing(audit)]
+        parts += ["", heading(audit, changes=True), "", changes, "", changes_footnotes(audit)]
     return "\n".join([*parts, *wrap_notes(audit.notes)])
 
 
@@ -52,7 +52,7 @@ def heading(audit: AuditData, *, changes: bool = False) -> str:
     return f"{format_count(len(verdicts), name)}: {counts or 'none'}"
 
 
-def footing(
+def footnotes(
     audit: AuditData, columns: Collection[str], shown: Sequence[AuditRow] | None = None
 ) -> str:
     """Return the rules behind the verdicts, and what the columns and words of a table mean.
@@ -73,7 +73,7 @@ def footing(
     return " ".join([*sentences, *_state_rows(audit)])
 
 
-def changes_footing(audit: AuditData) -> str:
+def changes_footnotes(audit: AuditData) -> str:
     """Return the rules behind the verdicts on changes."""
     rows = [row for row in audit.rows if row.change is not None]
     sentences = [

@@ -330,7 +330,7 @@ def draw_for(resampling: Resampling, factor: float, alpha: float) -> Resampling:
     """Return how to draw so that p-values that are multiplied by a factor can reach the level."""
     enough = count_resamples(factor, alpha)
     most = min(max(MAX_DRAWS, enough), MAX_DRAWS_OF_AUDITS)
-    return replace(resampling, n_resamples=most, least=min(enough, MAX_DRAWS))
+    return replace(resampling, n_resamples=most, min_draws=min(enough, MAX_DRAWS))
 
 
 def count_resamples(factor: float, alpha: float) -> int:

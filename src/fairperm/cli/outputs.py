@@ -98,7 +98,7 @@ def _write_line(cells: Iterable[object]) -> str:
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return an audit as a table for a pull request, with the failed comparisons marked."""
-    from fairperm.auditing.text import footing, heading
+    from fairperm.auditing.text import footnotes, heading
     from fairperm.auditing.verdicts import format_detectable_gap
 
     has_margins = any(row.margin is not None for row in audit.rows)
@@ -121,12 +121,12 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
 
     cells = [(row, write(row), row.verdict) for row in audit.rows]
     table = _write_comparisons(numbers, cells, failed, "disparity")
-    return _join_markdown(heading(audit), audit.answer, table, footing(audit, numbers))
+    return _join_markdown(heading(audit), audit.answer, table, footnotes(audit, numbers))
 
 
 def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return the changes of gaps as a table for a pull request, with the failed ones marked."""
-    from fairperm.auditing.text import changes_footing, heading
+    from fairperm.auditing.text import changes_footnotes, heading
 
     numbers = ["first", "second", "gap", "change", "adjusted interval", "adjusted p", "p of size"]
 
@@ -145,7 +145,7 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     table = _write_comparisons(numbers, cells, failed, "widened")
     notes = [f"Note: {write_message(note)}" for note in audit.notes]
     head = heading(audit, changes=True)
-    return _join_markdown(head, audit.answer, table, changes_footing(audit), *notes)
+    return _join_markdown(head, audit.answer, table, changes_footnotes(audit), *notes)
 
 
 def _write_comparisons(

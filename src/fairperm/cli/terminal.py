@@ -229,7 +229,7 @@ def print_audit(audit: Audit, *, changes: bool = False, shows_small: bool = Fals
         print_text(wrap(paragraph) + "\n")
     print_text(render(table.as_rich()) if fits else _as_lines(shown, changes=changes))
     columns = table.columns if fits else ("ratio",)
-    rules = text.changes_footing(audit) if changes else text.footing(audit, columns, shown)
+    rules = text.changes_footnotes(audit) if changes else text.footnotes(audit, columns, shown)
     print_text("\n" + wrap(rules))
 
 

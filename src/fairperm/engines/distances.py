@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fairperm.metrics.distances import Distance
 
 _FEW_COUNTS = 128  # so few are always drawn
-_ROOM = 1 << 22  # counts that are drawn at a time
+_CHUNK_SIZE = 1 << 22  # counts that are drawn at a time
 
 
 class DistanceEngine(Protocol):
@@ -120,7 +120,7 @@ class _CountsEngine:
 
     @property
     def block_size(self) -> int:
-        return max(1, min(BLOCK, _ROOM // self.cells.counts.size))
+        return max(1, min(BLOCK, _CHUNK_SIZE // self.cells.counts.size))
 
     def observed(self) -> Array:
         return self._of_tables(self.cells.counts[None])

@@ -34,7 +34,7 @@ from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import drop_rounding, tie_tolerance
 from fairperm.inference.skewness import remove_skewness, skewness
-from fairperm.inference.stopping import count_least
+from fairperm.inference.stopping import min_draws_for
 from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ class CorrelationTest(PermutationTest[Array]):
             tolerance=tie_tolerance(statistic, np.ones(1), unit, k),
             estimate=r,
             level=level,
-            min_draws=count_least(level),
+            min_draws=min_draws_for(level),
             reach=ErrorReach(np.array([r]), unit, 1.0, skewness=k),
             skewness=k,
             has_normal_floor=variance == Variance.HALL,

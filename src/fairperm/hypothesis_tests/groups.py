@@ -42,7 +42,7 @@ from fairperm.inference.null import (
     tie_tolerance,
 )
 from fairperm.inference.reference import NormalLimit
-from fairperm.inference.stopping import count_least
+from fairperm.inference.stopping import min_draws_for
 from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class GapTest(PermutationTest[Gaps]):
             tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0], skewness),
             estimate=float(gap[0] if len(gap) == 1 else abs(gap[worst])),
             level=options.confidence_level,
-            min_draws=count_least(options.confidence_level, slow=plan.is_slow),
+            min_draws=min_draws_for(options.confidence_level, slow=plan.is_slow),
             reach=_reach(plan, gap, error, variances, estimates, weights, binning_error, skewness),
             has_normal_floor=plan.removes_skewness or plan.leaves_one_out,
             has_normal_critical=plan.is_binomial,

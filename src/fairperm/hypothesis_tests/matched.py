@@ -24,7 +24,7 @@ from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest
 from fairperm.inference.null import tie_tolerance
 from fairperm.inference.reference import NormalLimit
-from fairperm.inference.stopping import MIN_DRAWS, count_least
+from fairperm.inference.stopping import MIN_DRAWS, min_draws_for
 from fairperm.metrics.definition import Variance, is_of_totals
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class MatchedTest(PermutationTest[Gaps]):
             tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0], skewness),
             estimate=float(gap[0]),
             level=options.confidence_level,
-            min_draws=count_least(options.confidence_level),
+            min_draws=min_draws_for(options.confidence_level),
             reach=ErrorReach(gap, gaps.standard_error[0], part.span, skewness=skewness),
             has_normal_floor=variance == Variance.HALL
             or (variance is not None and read.sides.leaves_one_out),

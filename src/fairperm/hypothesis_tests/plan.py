@@ -46,7 +46,7 @@ def check_resampling(
         checks.seed(rng),
         n_jobs,  # type: ignore[arg-type]  # None and -1 have a meaning to joblib
         checks.switch("progress", progress),
-        least=0 if number is None else None,
+        min_draws=0 if number is None else None,
     )
 
 
@@ -98,7 +98,7 @@ class Options:
         # fixed
         if not self.resampling.stops_early:
             return self.resampling
-        return replace(self.resampling, n_resamples=self.n_bootstrap, least=None)
+        return replace(self.resampling, n_resamples=self.n_bootstrap, min_draws=None)
 
     def quiet(self) -> Self:
         """Return the options of one test among many, without a progress bar of its own."""

@@ -233,7 +233,7 @@ def run(tests: Sequence[PermutationTest[Any]], resampling: Resampling) -> list[T
     for (place, rule), blocks in zip(drawn.items(), permuted, strict=True):
         test, n = tests[place], None
         if resampling.stops_early:
-            n = rule.count(test.statistics(blocks, rule.least))
+            n = rule.count(test.statistics(blocks, rule.min_draws))
         # each permutation is studentized by its own standard error, as the sample is
         null = Null(test.statistics(blocks, n)[:n], stopped_early=n is not None)
         tested[place] = _compare(test, _permutations(test, null), blocks)
@@ -255,7 +255,7 @@ def _stopping_rule(test: PermutationTest[B], resampling: Resampling) -> Stopping
     seen = test.observed
     least = seen.min_draws
     if seen.reach is not None:  # intervals at higher levels may be asked for
-        least = max(least, resampling.least or 0)
+        least = max(least, resampling.min_draws or 0)
     return StoppingRule(seen.statistic, seen.ordering, seen.tolerance, least)
 
 
@@ -263,6 +263,6 @@ def _stop(test: PermutationTest[B], rule: StoppingRule) -> Stop[B]:
     """Return when the permutations of a test suffice: once its p-value is clear."""
 
     def is_enough(blocks: list[B]) -> bool:
-        return rule.count(test.statistics(blocks, rule.least)) is not None
+        return rule.count(test.statistics(blocks, rule.min_draws)) is not None
 
-    return Stop(rule.least, is_enough)
+    return Stop(rule.min_draws, is_enough)

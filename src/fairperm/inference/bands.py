@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Booleans
 
 _ROUNDING = 1e-9  # of a number of draws
-_AT_ONCE = 1 << 17  # statistics that are compared together: as many as a cache holds
+_CHUNK_SIZE = 1 << 17  # statistics that are compared together: as many as a cache holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def _make_tail(
 def _split(draws: Array) -> Iterator[slice]:
     """Yield some columns after the other: few enough for a copy of them."""
     n, columns = draws.shape
-    step = max(1, _AT_ONCE // max(n, 1))
+    step = max(1, _CHUNK_SIZE // max(n, 1))
     for start in range(0, columns, step):
         yield slice(start, min(start + step, columns))
 

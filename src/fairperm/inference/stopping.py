@@ -25,7 +25,7 @@ _MIN_IF_FAST = 1_999  # draws of an interval
 _MIN_DRAWS_BEYOND_END = 5  # draws beyond each end of an interval
 
 
-def count_least(confidence_level: float, *, slow: bool = False) -> int:
+def min_draws_for(confidence_level: float, *, slow: bool = False) -> int:
     """Return how many draws an interval at this level needs in any case."""
     beyond = math.ceil(2 * _MIN_DRAWS_BEYOND_END / (1 - confidence_level)) - 1
     return min(max(beyond, MIN_DRAWS if slow else _MIN_IF_FAST), MAX_DRAWS)
@@ -38,16 +38,16 @@ class StoppingRule:
     observed: float
     alternative: str
     tolerance: float
-    least: int
+    min_draws: int
 
     def count(self, statistic: Array) -> int | None:
         """Return how many of these draws count; None if drawing must go on."""
         # A two-sided test counts each tail by itself, and goes on until both have enough
-        if len(statistic) < self.least:
+        if len(statistic) < self.min_draws:
             return None
         tails = list_tails(statistic, self.observed, self.alternative, self.tolerance)
         reached = np.min([np.cumsum(tail) for tail in tails], axis=0)
-        if self.least > 0 and reached[self.least - 1] >= MIN_EXTREME_DRAWS:
-            return self.least
+        if self.min_draws > 0 and reached[self.min_draws - 1] >= MIN_EXTREME_DRAWS:
+            return self.min_draws
         last = int(np.searchsorted(reached, MIN_EXTREME_DRAWS))
         return last if last < len(reached) else None

@@ -40,12 +40,12 @@ _STEP = 0.125  # between the first rates, in standard errors of the rate
 _MAX_AT_FIRST = 96  # steps: far tails have long intervals of rates, few of which matter
 _MANY_COUNTS = 2500  # of both samples: the parts that steps are split into, times the counts
 _MAX_PARTS = 16
-_AT_ONCE = 1 << 15  # probabilities that fit into the processor's cache
+_CHUNK_SIZE = 1 << 15  # probabilities that fit into the processor's cache
 _MAX_COUNTS = 1 << 11  # plausible counts of a group: beyond, normal limits are as good
 _MIN_NORMAL_VARIANCE = 25.0  # of a count whose tails are nearly normal
 _FEW_COUNTS = 1000  # of which steps of the p-value are large enough to matter
 _MAX_TABLES = 20_000  # that a null distribution lists one by one
-_LEAST = 1e-300  # of a rate
+_MIN_RATE = 1e-300
 _MAX_STEPS = 50  # of Newton's method
 _TIED = 1e-12  # relative rounding error of a total at which z is that of the sample, with room
 _LOG_NEGLIGIBLE = math.log(1e-14)  # of a probability, relative to the p-value
@@ -383,7 +383,7 @@ class PlausibleCounts:
 
     def probability(self, logs: Array, region: Region) -> Array:
         """Return the region's probability at each common rate."""
-        at_once = max(1, _AT_ONCE // len(self.first))
+        at_once = max(1, _CHUNK_SIZE // len(self.first))
         starts = range(0, logs.shape[1], at_once)
         parts = (self.tails(logs[:, start : start + at_once]) for start in starts)
         return np.concatenate([part.probability(region) for part in parts])
@@ -526,10 +526,10 @@ def _least_rate(share: float, most: float) -> float:
     # the divergence is a convex function of the log-odds: from outside, Newton's method never
     # passes the rate
     if share == 0:
-        return _LEAST
+        return _MIN_RATE
     of_failures = (1 - share) * math.log1p(-share) if share < 1 else 0.0
     entropy = -share * math.log(share) - of_failures
-    theta = max(math.log(share) - (most - of_failures) / share, math.log(_LEAST))
+    theta = max(math.log(share) - (most - of_failures) / share, math.log(_MIN_RATE))
     for _ in range(_MAX_STEPS):
         rate = 1 / (1 + math.exp(-theta))
         excess = math.log1p(math.exp(theta)) - share * theta - entropy - most
@@ -543,7 +543,7 @@ def _least_rate(share: float, most: float) -> float:
 def divergence(share: float | Array, logs: Array) -> Array:
     """Return the Kullback–Leibler divergence of a share from each rate."""
     shares = np.array([share, 1 - share])
-    entropy = -(shares * np.log(np.maximum(shares, _LEAST))).sum(axis=0)
+    entropy = -(shares * np.log(np.maximum(shares, _MIN_RATE))).sum(axis=0)
     cross = -shares[0] * logs[0] - shares[1] * logs[1]
     return np.asarray(cross - entropy)
 
@@ -572,7 +572,7 @@ def log_ways(n: int, first: int, last: int) -> Array:
 
 def log_outcomes(rates: Array) -> Array:
     """Return the logarithms of the rates and of one minus them; finite also for 0 and 1."""
-    return np.log(np.maximum([rates, 1 - rates], _LEAST))
+    return np.log(np.maximum([rates, 1 - rates], _MIN_RATE))
 
 
 def log_binomials(n: int, counts: Integers, logs: Array) -> Array:

@@ -20,7 +20,7 @@ from urllib import error, request
 _COMMANDS = ("audit", "compare", "selection")
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 _MAX_SUMMARY, _MAX_COMMENT = 1 << 20, 1 << 16  # bytes; GitHub refuses more
-_ROOM = 1 << 10  # for what is said about the rest
+_RESERVED_BYTES = 1 << 10  # for what is said about the rest
 _PER_PAGE = 100
 _SECONDS = 30
 
@@ -149,9 +149,9 @@ def _fence(text: str) -> str:
 def _cut(text: str, limit: int, where: str) -> str:
     """Return a text without its last lines if it is too long, and where the rest is."""
     content = text.encode()
-    if len(content) <= limit - _ROOM:
+    if len(content) <= limit - _RESERVED_BYTES:
         return text
-    kept = content[: limit - _ROOM].decode(errors="ignore").rpartition("\n")[0]
+    kept = content[: limit - _RESERVED_BYTES].decode(errors="ignore").rpartition("\n")[0]
     return f"{kept}\n\nThis is not all: the rest is in the {where}.\n"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairperm.planning.designs import Level, Power
 
 _WIDTH = 0.05  # of a cell of scores, in standard deviations
-_FAR = 8.0  # deviations beyond which there are no scores
+_INTEGRATION_LIMIT = 8.0  # deviations beyond which there are no scores
 _NEARLY_ONE = 1 - 1e-9  # an AUC that counts as one
 _LARGEST_STATISTIC = 40.0
 _RAREST = 1e-16  # chance of a tail
@@ -163,7 +163,9 @@ def auc_power(sizes: Array, level: Level) -> Power:
     def power(first: float, second: float) -> float:
         aucs = np.clip((first, second), 1 - _NEARLY_ONE, _NEARLY_ONE)
         means = np.stack([math.sqrt(2) * ndtri(aucs), np.zeros(2)], axis=1)
-        edges = np.arange(means.min() - _FAR, means.max() + _FAR + _WIDTH, _WIDTH)
+        edges = np.arange(
+            means.min() - _INTEGRATION_LIMIT, means.max() + _INTEGRATION_LIMIT + _WIDTH, _WIDTH
+        )
         chances = np.diff(ndtr(edges - means[..., None]))
         mixture = (sizes[..., None] * chances).sum(axis=0) / sizes.sum(axis=0)[:, None]
         pairs = zip(chances, sizes, strict=True)

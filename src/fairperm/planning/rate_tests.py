@@ -32,7 +32,7 @@ _STEP = 0.125  # between rates, in standard errors of the rate
 _HALVINGS = 24  # of the interval that contains a critical value
 _FEW_TABLES = 20_000  # which are sorted
 _MIN_BINS = 16
-_AT_ONCE = 1 << 18  # products of a sum, beyond which threads would wait for each other
+_CHUNK_SIZE = 1 << 18  # products of a sum, beyond which threads would wait for each other
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class UnconditionalTest:
         bins = ((most - z) * (n_bins / (most - least + _TIED))).astype(np.int64)
         sums = np.bincount(bins * len(totals) + place, share, n_bins * len(totals))
         sums = np.cumsum(sums.reshape(n_bins, -1), axis=0).T
-        n_parts = math.ceil(len(chances) * sums.size / _AT_ONCE)
+        n_parts = math.ceil(len(chances) * sums.size / _CHUNK_SIZE)
         reached = np.concatenate([part @ sums for part in np.array_split(chances, n_parts)])
         full = (reached <= alpha).sum(axis=1)  # bins that are rejected as a whole
         before = np.where(full > 0, reached[np.arange(len(full)), full - 1], 0.0)

@@ -22,7 +22,7 @@ from fairperm.inference.multiplicity import adjust_pvalues
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MOST_TIMES = 1 << 20  # as many applicants: beyond, no sample decides
+_MAX_FACTOR = 1 << 20  # as many applicants: beyond, no sample decides
 Interval = tuple[float, float]
 
 
@@ -223,7 +223,7 @@ def applicants_to_decide(
     enough = 1.0
     while not is_decided(enough):
         enough *= 2
-        if enough > _MOST_TIMES:
+        if enough > _MAX_FACTOR:
             return math.inf
     short = enough / 2
     while enough - short > enough / 50:

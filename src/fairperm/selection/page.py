@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairperm.selection.result import SelectionAudit, SelectionRow
 
 _STEP, _GAP = 22, 14  # pixels from row to row, and between attributes
-_MOST_DRAWN = 60  # groups
+_MAX_GROUPS_DRAWN = 60  # groups
 _MIN_NAMES, _MAX_NAMES, _MIN_PLOT = 60, 300, 160  # pixels
 _TIPS = {"name": "group", "rate": "rate", "interval": "interval", "applicants": "applicants"}
 _SD = (
@@ -115,7 +115,7 @@ def _as_text(cell: object) -> str:
 
 
 def _drawn_rows(found: SelectionAudit) -> list[SelectionRow]:
-    return [row for row in found.rows if row.impact_ratio is not None][:_MOST_DRAWN]
+    return [row for row in found.rows if row.impact_ratio is not None][:_MAX_GROUPS_DRAWN]
 
 
 def specify_rates(found: SelectionAudit, *, width: int = 700, mode: str = "auto") -> Spec:

@@ -60,7 +60,7 @@ def confirm_subgroups(
     # Draws stop early, as those of a single test do by default: Holm's method needs more of them
     # than a search. The intervals hold together by Bonferroni's inequality.
     n_resamples = max(MAX_DRAWS, options.resampling.n_resamples)
-    resampling = replace(options.resampling, n_resamples=n_resamples, least=0)
+    resampling = replace(options.resampling, n_resamples=n_resamples, min_draws=0)
     inside = candidates.members.toarray() > 0
     counts = candidates.members @ sample.sizes
     enough = (counts >= 2).all(axis=1) & (sample.sizes.sum(axis=0) - counts >= 2).all(axis=1)

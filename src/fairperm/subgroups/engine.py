@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.metrics.ranks import RankMetric
 
-_AT_ONCE = 1 << 17  # candidates times draws, or rows times draws, that are handled together
+_CHUNK_SIZE = 1 << 17  # candidates times draws, or rows times draws, that are handled together
 _MAX_DRAWS = 64  # of a block
 _SHUFFLED = 20  # rows that are shuffled in the time in which one count is drawn
 _MAX_SHUFFLED = 1 << 24  # rows
@@ -63,7 +63,7 @@ class SubgroupEngine(ABC):
     def statistics(self, scale: Array, resampling: Resampling) -> Array:
         """Return the studentized gaps by permutation and candidate."""
         largest = max(self.members.shape[0], len(self.outcome) // 8)
-        size = max(1, min(_MAX_DRAWS, _AT_ONCE // largest))
+        size = max(1, min(_MAX_DRAWS, _CHUNK_SIZE // largest))
 
         def draw(n: int, rng: np.random.Generator) -> Array:
             return self.permuted(n, rng).gaps(None).studentized(scale).reshape(-1, n).T

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_AT_ONCE = 1 << 19  # candidates times runs
+_CHUNK_SIZE = 1 << 19  # candidates times runs
 
 
 def widen_errors(
@@ -48,7 +48,7 @@ def widen_errors(
         return _widen_auc(sample, candidates, observed)
     if not (plan.weighted or plan.clustered):
         return observed, np.zeros(len(candidates), bool)
-    step = max(1, _AT_ONCE // len(sample.units.count))
+    step = max(1, _CHUNK_SIZE // len(sample.units.count))
     parts = [
         _count_effective(part, sample.units, candidates.members[start : start + step])
         for start in range(0, len(candidates), step)
@@ -166,7 +166,7 @@ def _may_have_few(units: Sample, candidates: Candidates) -> NDArray[np.bool_]:
     if units.cluster is not None:
         return few
     runs = _ScoreRuns.of(units)
-    step = max(1, _AT_ONCE // runs.powers[0][0].shape[1])
+    step = max(1, _CHUNK_SIZE // runs.powers[0][0].shape[1])
     for start in range(0, len(candidates), step):
         some = slice(start, start + step)
         few[some] = runs.have_few(candidates.members[some])

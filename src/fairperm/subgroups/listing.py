@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairperm.subgroups.sample import SearchedRows
 
 MAX_LISTED = 20
-_AT_ONCE = 1 << 19  # candidates times strata
+_CHUNK_SIZE = 1 << 19  # candidates times strata
 _ROUNDING = 1e-9  # of a statistic
 
 
@@ -80,7 +80,7 @@ def _compare_alike(
     units = sample.units
     n_patterns = int(pattern.max()) + 1
     rows = number_strata(units, units.stratum.astype(np.intp) * n_patterns + pattern[units.group])
-    step = max(1, _AT_ONCE // rows.n_strata)
+    step = max(1, _CHUNK_SIZE // rows.n_strata)
     parts = []
     for start in range(0, len(candidates), step):
         members = candidates.members[start : start + step]

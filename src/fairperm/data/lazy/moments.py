@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 _COUNT = "rows"
 _POWERS = ("cube", "fourth")
-_FAR = 1e6  # if mean² exceeds this times the variance, fourth powers have too few digits
+_MAX_SQUARED_MEAN = (
+    1e6  # if mean² exceeds this times the variance, fourth powers have too few digits
+)
 
 
 def sum_contributions(lazy: LazyRows, metric: AnyMetric) -> Inputs:
@@ -185,7 +187,7 @@ def _kurtosis(sums: nw.DataFrame[Any], i: int) -> Array:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         square = variance + mean**2
         moment = fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4
-        return np.where(mean**2 < _FAR * variance, moment / variance**2, np.nan)
+        return np.where(mean**2 < _MAX_SQUARED_MEAN * variance, moment / variance**2, np.nan)
 
 
 def _place_points(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairperm.data.sample import Sample
 
 _ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors
-_SIDE = 32  # lanes that walk side by side: influences of more of them leave the cache
+_LANES = 32  # lanes that walk side by side: influences of more of them leave the cache
 # What a walk keeps of every lane, as rows of one flat array.
 _REST, _OWN = 0, 1  # weights passed, of the rest and of the class
 _WINS = 2  # weight that the rows of the class beat
@@ -93,8 +93,8 @@ def one_versus_rest_by_lane(
     n_strata = len(rows.first_row) - 1
     value, variance = np.full((2, n_strata, LANES), np.nan)
     for s in range(n_strata):
-        for start in range(0, lanes, _SIDE):
-            side = slice(start, start + _SIDE)
+        for start in range(0, lanes, _LANES):
+            side = slice(start, start + _LANES)
             _fill(words, rows, s, np.uint64(start), weighted, value[s, side], variance[s, side])
     return value[:, :lanes].T, variance[:, :lanes].T
 
@@ -114,27 +114,27 @@ def _fill(
     lanes = _Lanes(
         words, shift, rows.unit[first:stop], rows.label[first:stop], rows.weight[first:stop]
     )
-    totals = np.zeros((n_classes, _SIDE))
-    n_units = np.zeros((n_classes + 1, _SIDE))  # with rows of each class, and all
+    totals = np.zeros((n_classes, _LANES))
+    n_units = np.zeros((n_classes + 1, _LANES))  # with rows of each class, and all
     _count(lanes, totals, n_units)
     share, rest = _find_shares(totals, weighted)
-    influence = np.zeros((stop - first, _SIDE))
-    state = np.empty(_ROWS * _SIDE)
-    auc = np.empty((n_classes, _SIDE))
+    influence = np.zeros((stop - first, _LANES))
+    state = np.empty(_ROWS * _LANES)
+    auc = np.empty((n_classes, _LANES))
     for c in range(n_classes):
         state[:] = 0.0
-        for lane in range(_SIDE):
+        for lane in range(_LANES):
             pairs = totals[c, lane] * rest[c, lane]
-            state[_FACTOR * _SIDE + lane] = share[c, lane] / pairs if pairs > 0.0 else 0.0
+            state[_FACTOR * _LANES + lane] = share[c, lane] / pairs if pairs > 0.0 else 0.0
         for t in range(rows.first_tie[c, s], rows.first_tie[c, s + 1]):
             tied = rows.order[c, rows.ties[t] : rows.ties[t + 1]]
             if len(tied) == 1:
                 _pass_row(lanes, tied[0] - first, c, state, influence)
             else:
                 _pass_tie(lanes, tied, first, c, state, influence)
-        for lane in range(_SIDE):
-            auc[c, lane] = state[_WINS * _SIDE + lane] / (totals[c, lane] * rest[c, lane])
-    for lane in range(_SIDE):
+        for lane in range(_LANES):
+            auc[c, lane] = state[_WINS * _LANES + lane] / (totals[c, lane] * rest[c, lane])
+    for lane in range(_LANES):
         value[lane] = (share[:, lane] * auc[:, lane]).sum()
     centre, largest = _find_centres(totals, rest, share, auc, value, weighted)
     _square(lanes, n_units, centre, largest, influence, variance)
@@ -149,7 +149,7 @@ def _count(rows: _Lanes, totals: Array, n_units: Array) -> None:
         word = rows.words[unit[i]] >> rows.shift
         is_new = i == 0 or unit[i] != unit[i - 1]
         is_new_class = is_new or label[i] != label[i - 1]
-        for lane in range(_SIDE):
+        for lane in range(_LANES):
             bit = bit_of(word, lane)
             totals[label[i], lane] += bit * rows.weight[i]
             n_units[label[i], lane] += bit * is_new_class
@@ -204,24 +204,24 @@ def _pass_tie(
 @inlined
 def _add(word: np.uint64, weight: float, kind: int, state: Array) -> None:
     """Add a weight in the lanes that have the bit."""
-    for lane in range(_SIDE):
-        state[kind * _SIDE + lane] += bit_of(word, lane) * weight
+    for lane in range(_LANES):
+        state[kind * _LANES + lane] += bit_of(word, lane) * weight
 
 
 @inlined
 def _compare_own(word: np.uint64, weight: float, i: int, state: Array, influence: Array) -> None:
     """Add to the influence of a row of the class what it beats."""
-    for lane in range(_SIDE):
-        passed = state[_REST * _SIDE + lane]
-        state[_WINS * _SIDE + lane] += bit_of(word, lane) * weight * passed
-        influence[i, lane] += state[_FACTOR * _SIDE + lane] * passed
+    for lane in range(_LANES):
+        passed = state[_REST * _LANES + lane]
+        state[_WINS * _LANES + lane] += bit_of(word, lane) * weight * passed
+        influence[i, lane] += state[_FACTOR * _LANES + lane] * passed
 
 
 @inlined
 def _compare_rest(i: int, state: Array, influence: Array) -> None:
     """Take from the influence of a row of the rest what it beats: it should beat none."""
-    for lane in range(_SIDE):
-        influence[i, lane] -= state[_FACTOR * _SIDE + lane] * state[_OWN * _SIDE + lane]
+    for lane in range(_LANES):
+        influence[i, lane] -= state[_FACTOR * _LANES + lane] * state[_OWN * _LANES + lane]
 
 
 @kernel
@@ -256,27 +256,27 @@ def _square(
     # for the m units that have such rows, and products of classes n/(n - 1) for all n units
     n_classes, unit, label, weight = len(centre), rows.unit, rows.label, rows.weight
     factor = n_units / (n_units - 1.0)
-    part, whole, most, total = np.zeros((4, _SIDE))
+    part, whole, most, total = np.zeros((4, _LANES))
     for i in range(len(unit)):
         c, word = label[i], rows.words[unit[i]] >> rows.shift
         is_last = i + 1 == len(unit) or unit[i + 1] != unit[i]
         is_last_of_class = is_last or label[i + 1] != c
-        for lane in range(_SIDE):
+        for lane in range(_LANES):
             one = influence[i, lane] + centre[c, lane]
             one = one if abs(one) > _ROUNDING * largest[c, lane] else 0.0
             part[lane] += weight[i] * one
             most[lane] += weight[i] * largest[c, lane]
         if is_last_of_class:
-            for lane in range(_SIDE):
+            for lane in range(_LANES):
                 bit, square = bit_of(word, lane), part[lane] * part[lane]
                 total[lane] += bit * square * (factor[c, lane] - factor[n_classes, lane])
                 whole[lane] += part[lane]
                 part[lane] = 0.0
         if is_last:
-            for lane in range(_SIDE):
+            for lane in range(_LANES):
                 one = whole[lane] if abs(whole[lane]) > _ROUNDING * most[lane] else 0.0
                 total[lane] += bit_of(word, lane) * factor[n_classes, lane] * one * one
                 whole[lane] = most[lane] = 0.0
-    for lane in range(_SIDE):
+    for lane in range(_LANES):
         if n_units[:n_classes, lane].min() > 1:
             variance[lane] = max(total[lane], 0.0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fairperm._utils.arrays import Array, Integers, Words
 
 _ROWS = 2048  # summed on their own before they join the running total
-_TOGETHER = 4  # rows of one addition
+_UNROLL = 4  # rows of one addition
 _UNITS = 128  # whose influences in all lanes stay in the cache
 
 
@@ -84,8 +84,8 @@ def _add_strata(words: Words, by_column: Array, starts: Integers, totals: Array)
 def _add_rows(words: Words, first: Array, second: Array, of_first: Array, of_second: Array) -> None:
     """Add the numbers of the units in group A, some at a time, so that totals are loaded once."""
     # zeros are skipped: the bins of a calibration error have many
-    whole = words.size // _TOGETHER * _TOGETHER
-    for i in range(0, whole, _TOGETHER):
+    whole = words.size // _UNROLL * _UNROLL
+    for i in range(0, whole, _UNROLL):
         w0, w1, w2, w3 = words[i], words[i + 1], words[i + 2], words[i + 3]
         x0, x1, x2, x3 = first[i], first[i + 1], first[i + 2], first[i + 3]
         y0, y1, y2, y3 = second[i], second[i + 1], second[i + 2], second[i + 3]

@@ -34,7 +34,7 @@ _ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many 
 _WIDE = 1e3  # times a lower quartile of the weights: few rows make a mean so far above it
 _FEW = 4  # rows of a step
 SIDE = 32  # lanes that walk side by side; what more of them have passed leaves the cache
-_TOGETHER = 16  # clusters whose rows are fetched one after the other, without waiting for them
+_UNROLL = 16  # clusters whose rows are fetched one after the other, without waiting for them
 # What is kept of every lane, as rows of one flat array: the compiler then sees that they do not
 # overlap. The first of two rows is group A's, the second B's; rows by label are the negatives' and
 # then the positives'.
@@ -425,9 +425,9 @@ def add_clusters(
     Products with 0 and 1 choose the group: the compiler makes no vectors of so many branches.
     """
     unit, starts, weights, run_of_row, weight_of_row = clusters
-    sums = np.empty((_TOGETHER, 2 * SIDE))
-    for start in range(0, unit.size, _TOGETHER):
-        stop = min(start + _TOGETHER, unit.size)
+    sums = np.empty((_UNROLL, 2 * SIDE))
+    for start in range(0, unit.size, _UNROLL):
+        stop = min(start + _UNROLL, unit.size)
         sums[:] = 0.0
         for u in range(start, stop):
             word = words[unit[u]] >> shift

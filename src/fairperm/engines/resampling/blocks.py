@@ -48,7 +48,7 @@ def split_draws(n: int, size: int) -> list[int]:
 class Stop(Generic[T]):
     """Draws that suffice: at least so many, and until the results of their blocks are enough."""
 
-    least: int
+    min_draws: int
     is_enough: Callable[[list[T]], bool]
 
 
@@ -56,7 +56,7 @@ class Stop(Generic[T]):
 class Resampling:
     """The number of draws, their seed, and the number of threads or processes.
 
-    Draws may stop early if ``least`` is a number, but not before so many, nor before as many as
+    Draws may stop early if ``min_draws`` is a number, but not before so many, nor before as many as
     the test itself needs.
     """
 
@@ -64,12 +64,12 @@ class Resampling:
     seed: int
     n_jobs: int | None
     progress: bool | None
-    least: int | None = None
+    min_draws: int | None = None
 
     @property
     def stops_early(self) -> bool:
         """Whether draws stop once the answer is clear."""
-        return self.least is not None
+        return self.min_draws is not None
 
     def run_blocks(
         self,
@@ -102,7 +102,7 @@ class Resampling:
             results = run_some(range(len(sizes)))
         else:
             jobs = _count_workers(self.n_jobs) if through_joblib else checks.jobs(self.n_jobs)
-            first = math.ceil(stop.least / size)
+            first = math.ceil(stop.min_draws / size)
             results = _run_until_enough(run_some, len(sizes), first, jobs, stop.is_enough)
         with closing(results):  # also on Ctrl-C: start no further block
             return list(show_progress(results, len(sizes), self.progress))

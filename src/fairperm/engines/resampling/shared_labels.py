@@ -139,7 +139,7 @@ def _stop_together(stops: Sequence[Stop[T]]) -> Stop[list[T]]:
         by_stop = zip(stops, zip(*blocks, strict=True), strict=True)
         return all(stop.is_enough(list(mine)) for stop, mine in by_stop)
 
-    return Stop(max(stop.least for stop in stops), is_enough)
+    return Stop(max(stop.min_draws for stop in stops), is_enough)
 
 
 def _permute_block(

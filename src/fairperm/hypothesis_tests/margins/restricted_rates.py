@@ -36,7 +36,7 @@ Pair = tuple[float, float]
 _PRECISION = 1e-12  # of an interval's end
 _MAX_STATISTIC = 20.0  # standard errors
 _HALVINGS = 80  # of an interval: beyond a float's precision
-_LEAST, _MOST = 1e-150, 1 - 2**-53  # of F1 scores whose likelihood is finite
+_MIN_SCORE, _MAX_SCORE = 1e-150, 1 - 2**-53  # of F1 scores whose likelihood is finite
 _EPSILON = 2**-52
 _MIRRORED = {"greater": "less", "less": "greater"}
 
@@ -177,10 +177,10 @@ class Rates(ErrorsByGap):
             one, other = self.errors(self.with_ratio(ratio))
             return critical + _studentize(first - ratio * second, math.hypot(one, ratio * other))
 
-        inside = min(max(first / (first + second), _LEAST), _MOST)
+        inside = min(max(first / (first + second), _MIN_SCORE), _MAX_SCORE)
         guess = self.with_half()._shift_ratio(critical)
-        found = _find_crossing(distance, inside, _MOST, guess)
-        return math.inf if found >= _MOST else found / (1 - found)
+        found = _find_crossing(distance, inside, _MAX_SCORE, guess)
+        return math.inf if found >= _MAX_SCORE else found / (1 - found)
 
     def _shift_ratio(self, distance: float) -> float:
         """Return the share u of the ratio this many standard errors of its logarithm above."""
@@ -272,7 +272,7 @@ def _reciprocal(ratio: float) -> float:
 
 
 def _ratio_at(place: float) -> float:
-    place = min(max(place, _LEAST), _MOST)
+    place = min(max(place, _MIN_SCORE), _MAX_SCORE)
     return place / (1 - place)
 
 
@@ -421,7 +421,7 @@ class WeightedStrata(ErrorsByGap):
 def _derivatives(share: Share, score: float) -> tuple[float, float]:
     """Return the derivatives of the log-likelihood k log J + (n − k) log(1 − J) by F."""
     k, n = share
-    f = min(max(score, _LEAST), _MOST)
+    f = min(max(score, _MIN_SCORE), _MAX_SCORE)
     hits, misses, both = k / f, (n - k) / (1 - f), n / (2 - f)
     return hits - misses + both, -hits / f - misses / (1 - f) + both / (2 - f)
 

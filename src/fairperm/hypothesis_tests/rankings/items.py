@@ -23,7 +23,7 @@ from fairperm.hypothesis_tests.small_groups import (
     widening_factor,
 )
 from fairperm.inference.null import tie_tolerance
-from fairperm.inference.stopping import count_least
+from fairperm.inference.stopping import min_draws_for
 from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ItemsTest(PermutationTest[Block]):
             tolerance=tie_tolerance(statistic, span, unit),
             estimate=gap,
             level=options.confidence_level,
-            min_draws=count_least(options.confidence_level),
+            min_draws=min_draws_for(options.confidence_level),
             reach=ErrorReach(np.array([gap]), unit, metric.largest_gap),
         )
         remarks = items.table.notes
