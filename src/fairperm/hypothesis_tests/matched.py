@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm.engines.estimates import Gaps, join_gaps
 from fairperm.engines.many_groups import check_group_count
-from fairperm.engines.matched_sets import ManyMatchedSets, StrataOfSets
+from fairperm.engines.matched_sets import ManyMatchedSets, MatchedSets
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests import small_groups
@@ -73,7 +73,7 @@ class MatchedTest(PermutationTest[Gaps]):
     """
 
     observed: Observed
-    sets: StrataOfSets
+    sets: MatchedSets
     scale: Array
     read: SidesOfSets
     n_sets: tuple[int, int]
@@ -101,7 +101,7 @@ class MatchedTest(PermutationTest[Gaps]):
     ) -> MatchedTest:
         """Studentize the observed gap of sets that were read."""
         variance = _choose_variance(part, options, read)
-        sets = StrataOfSets.of(part, read.sides, variance)
+        sets = MatchedSets.of(part, read.sides, variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             values, errors = sets.values()
         check_values(part, groups, values)
@@ -111,7 +111,7 @@ class MatchedTest(PermutationTest[Gaps]):
         gap = np.clip(gaps.difference[0], -part.span, part.span)
         error = gaps.standard_error[0]
         if variance is None:
-            error = sets.studentized_by(Variance.DELTA).observed().standard_error[0]
+            error = replace(sets, variance=Variance.DELTA).observed().standard_error[0]
         skewness = 0.0 if gaps.skewness is None else float(gaps.skewness[0, 0])
         statistic = float(gaps.studentized(scale)[0])
         check_statistic(part, statistic, options)
