@@ -56,6 +56,9 @@ _METRICS_FOOT = """
   exponents and benefits use
   [`generalized_entropy_index`][fairperm.metrics.generalized_entropy_index] and
   [`atkinson_index`][fairperm.metrics.atkinson_index].
+- The names of scikit-learn's scorers are accepted. `neg_` and the name of an error has its value
+  with a minus sign, and its p-value. Of those that are not in this list, such as `f1_weighted`,
+  scikit-learn computes the values, and a bootstrap the standard error.
 - `equalized_odds` is one test of two rates: its p-value is for the larger of both studentized gaps.
 - To add your own metric, use [`register_metric`][fairperm.register_metric] or pass any function.
 """

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
+    from fairperm.integrations.sklearn import make_gap_scorer
     from fairperm.metrics import metric_names, register_metric
     from fairperm.monitoring.monitor import Monitor
     from fairperm.monitoring.results import Drift, MonitoredGap
@@ -120,6 +121,7 @@ __all__ = [
     "equivalence_test",
     "find_subgroups",
     "flip_test",
+    "make_gap_scorer",
     "metric_names",
     "minimum_detectable_gap",
     "noninferiority",
@@ -168,6 +170,7 @@ _HOMES = {
     "hypothesis_tests.results.rankings": "ListDivergence RankingComparison RankingTestResult",
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
     "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",
+    "integrations.sklearn": "make_gap_scorer",
     "metrics": "metric_names register_metric",
     "monitoring.monitor": "Monitor",
     "monitoring.results": "Drift MonitoredGap",

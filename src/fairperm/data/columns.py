@@ -40,6 +40,7 @@ _SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
 _FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
 _FEW_CELLS = 16  # up to here comparing the keys with each cell is faster than np.bincount
 _REPEATS = 200  # numbers that repeat this often on average are worth counting
+_FEW_ROWS = 1 << 12
 _SHOWN = 3  # equal values in a note
 LARGEST_INTEGER = 2**53  # floats hold all integers up to here
 _DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
@@ -112,7 +113,7 @@ def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
         hint = f"Pass one of its columns, or {argument('data')}=frame and the column's name."
         raise InputTypeError(name, "one column of values", type(data.to_native()), hint)
     if isinstance(data, nw.Series):
-        return data.to_numpy() if _is_numpy_safe(data) else data.to_list()
+        return as_numpy(data) if _is_numpy_safe(data) else data.to_list()
     if isinstance(data, np.ma.MaskedArray):
         hint = "Use .filled() with a missing value, or .compressed() to drop the masked rows."
         raise InputTypeError(name, "a column without a mask", type(data), hint)
@@ -143,6 +144,14 @@ def as_narwhals(name: str, data: object) -> object:
     except nw.exceptions.DuplicateError as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{name} must have different column names: {reason}.") from error
+
+
+def as_numpy(series: nw.Series[Any]) -> NDArray[Any]:
+    """Return a series that NumPy can hold; Arrow would import pandas, which few rows are spared."""
+    kind = str(series.dtype).lower().replace("boolean", "bool")
+    if len(series) <= _FEW_ROWS and series.implementation.is_pyarrow() and hasattr(np, kind):
+        return np.array(series.to_list(), kind)
+    return series.to_numpy()
 
 
 def _is_numpy_safe(series: nw.Series[Any]) -> bool:

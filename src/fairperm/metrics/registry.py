@@ -15,13 +15,14 @@ from fairperm.errors import InputError, InputTypeError, argument, did_you_mean
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import ClassMetric, MacroMetric, PerClass
 from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
-from fairperm.metrics.definition import AnyMetric, JointMetric, Kind, is_of_totals
+from fairperm.metrics.definition import AnyMetric, JointMetric, Kind, Metric, is_of_totals
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.inequality import INEQUALITY_METRICS
 from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS, pinball_loss
 from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST, ClassCurve
 from fairperm.metrics.rankings import find_ranking
 from fairperm.metrics.ranks import AreaUnderCurve
+from fairperm.metrics.scorers import find_scorer, negate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -51,6 +52,15 @@ _BY_NAME["equalized_odds"] = JointMetric(
     aliases=("equalised_odds", "equalized_odds_difference"),
     given="label",
 )
+_NEGATED = {  # as scikit-learn calls its scorers of errors
+    f"neg_{name}": negate(metric)
+    for name in (
+        *("brier_score", "log_loss", "mean_absolute_error", "mean_absolute_percentage_error"),
+        *("mean_gamma_deviance", "mean_poisson_deviance", "mean_squared_error"),
+        "root_mean_squared_error",
+    )
+    if isinstance(metric := _BY_NAME[name], Metric)
+}
 _LOWER_IS_BETTER = {
     *("false_positive_rate", "false_negative_rate", "false_discovery_rate"),
     *("false_omission_rate", "error_rate", "brier_score", "log_loss", "mean_score_negatives"),
@@ -63,7 +73,7 @@ _HIGHER_IS_BETTER = {
     *("negative_predictive_value", "accuracy", "jaccard_score", "f1_score", "balanced_accuracy"),
     *("matthews_corrcoef", "recall", "precision", "f1", "recall_macro", "precision_macro"),
     *("f1_macro", "roc_auc", "gini", "roc_auc_ovr", "roc_auc_ovr_weighted", "average_precision"),
-    *("r2_score", "mean_score_positives"),
+    *("r2_score", "mean_score_positives", *_NEGATED),
 }
 _INDICES = ("atkinson_index", "generalized_entropy_index")
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
@@ -97,6 +107,8 @@ def get_metric(metric: object) -> AnyMetric:
     "share of positives predicted positive, where only class 'cat' is positive"
     >>> get_metric("pinball_loss(0.9)").meaning
     'mean loss of predictions of the quantile 0.9'
+    >>> get_metric("neg_mean_squared_error").meaning  # names of scikit-learn's scorers
+    'mean squared difference of prediction and outcome, with a minus sign'
     >>> get_metric(lambda y_true, y_pred: (y_true == y_pred).mean()).name
     '<lambda>'
     """
@@ -109,6 +121,7 @@ def get_metric(metric: object) -> AnyMetric:
         raise InputTypeError("metric", "the name of a metric or a function", metric, hint)
     word = _word(metric)
     found = find_named(metric.strip()) or find_named(word) or _BY_ALIAS.get(word)
+    found = found or find_scorer(word)
     if found is None:
         raise InputError("metric", "one that metric_names() lists", metric, _hint_at(metric))
     return found
@@ -124,7 +137,7 @@ def find_named(name: str) -> AnyMetric | None:
     if name.endswith(_PER_CLASS):
         make = _find_maker(name.removesuffix(_PER_CLASS))
         return make and PerClass(name=name, kind=make("").kind, make=make)
-    return _BY_NAME.get(name)
+    return _BY_NAME.get(name) or _NEGATED.get(name)
 
 
 def _find_maker(word: str) -> Callable[[Hashable], AnyMetric] | None:
@@ -160,7 +173,8 @@ def _hint_at(name: str) -> str:
 def hypothesis_of(metric: AnyMetric, *, directed: bool) -> frozenset[object]:
     """Return a key that is equal for equal null hypotheses."""
     # without a direction, metrics of this list that are declared complements share one
-    complement, known = find_named(metric.complement or ""), find_named(metric.name)
+    opposite = metric.complement or f"neg_{metric.name}"
+    complement, known = find_named(opposite), find_named(metric.name)
     if directed or complement is None or known is None or known.identity != metric.identity:
         return frozenset({metric.identity})
     return frozenset({metric.identity, complement.identity})

@@ -16,6 +16,7 @@ import numpy as np
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import (
     Source,
+    as_numpy,
     check_threshold,
     describe_column,
     models_of,
@@ -170,7 +171,7 @@ class LazyRows:
         """Return the inputs with counted rows as their data."""
         if self.bins is None:
             self.check_predictions(counted)
-        count = counted[COUNT].to_numpy().astype(np.int64)
+        count = as_numpy(counted[COUNT]).astype(np.int64)
         rows = Source(count=count)
         return self.replace_data({name: counted[name] for name in self.keys}, rows)
 
