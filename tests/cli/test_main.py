@@ -493,11 +493,12 @@ def test_markdown_shows_names_as_they_are(tmp_path: Path) -> None:
         "".join(json.dumps({"y": y, "p": p, "g": hostile[g]}) + "\n" for y, p, g in sample())
     )
     said = succeeded("audit", path, *COLUMNS, "--metric", "fpr", "--markdown", "-")
-    row = next(line for line in said.splitlines() if "script" in line)
+    answer, *_, row = (line for line in said.splitlines() if "script" in line)
     assert row.count("|") == 10
-    for mark in "<>@#`[]":
-        assert mark not in row.replace("&#", "")
-    assert "://" not in row
+    for line in (answer, row):
+        for mark in "<>@#`[]":
+            assert mark not in line.replace("&#", "")
+        assert "://" not in line
 
 
 def test_test_command(plain: Path) -> None:

@@ -81,7 +81,7 @@ def test_constraints_allow_what_the_project_asks_for() -> None:
     asked = [Requirement(one) for one in PROJECT["project"]["dependencies"]]
     asked += of_extras(set(OPTIONAL) - {"mlflow"})  # which is tried in an environment of its own
     asked += [Requirement(one) for one in PROJECT["build-system"]["requires"]]
-    groups = set(PROJECT["dependency-groups"]) - {"logs"}  # an environment of its own, too
+    groups = set(PROJECT["dependency-groups"]) - {"logs", "peers"}  # environments of their own, too
     asked += [one for group in groups for one in required(group)]
     versions = pinned()
     for one in asked:
@@ -105,7 +105,7 @@ def test_constraints_cover_what_make_test_installs() -> None:
 
 def test_installs_use_the_constraints() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    installs = re.findall(r"pip install (.+)", makefile)
+    installs = re.findall(r"\$\(BIN\)/python -m pip install (.+)", makefile)  # peers: the newest
     assert len(installs) >= 6
     assert all(one.startswith("$(PIP)") for one in installs)
     assert re.search(r"^PIP := .*--constraint \$\(CONSTRAINTS\)$", makefile, re.MULTILINE)
