@@ -93,13 +93,6 @@ def test_a_dict_of_functions_and_a_frame_of_features() -> None:
     check(rows, FUNCTIONS)
 
 
-def test_intersections_are_those_of_a_metric_frame() -> None:
-    functions = {"FPR": fairlearn.false_positive_rate, "accuracy": sklearn.accuracy_score}
-    rows = run(functions, intersections=True)
-    assert {row.attribute for row in rows} == {"sex", "race", "sex × race"}
-    check(rows, functions)
-
-
 def test_metrics_by_name_are_theirs() -> None:
     check(run(list(OURS), intersections=True), OURS)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +13,9 @@ import pytest
 
 from fairperm import (
     Audit,
-    FairpermWarning,
     InputError,
     InputTypeError,
     audit,
-    permutation_test,
 )
 from fairperm.report.rerun import write_call
 from tests.support.audit_tables import (
@@ -160,26 +157,7 @@ def test_a_set_of_metrics_comes_in_one_order() -> None:
     assert result.settings["metrics"] == sorted(METRICS)
 
 
-def test_one_metric(expected: Audit) -> None:
-    assert len(run(metrics="f1")) == 4
-
-
 # Predictions and scores
-
-
-def test_rates_are_of_predictions_and_ranks_of_scores(expected: Audit) -> None:
-    for row in expected.where(metric="f1_score"):
-        for group, value in zip(row.groups, row.values, strict=True):
-            mine = FEATURES[row.attribute] == group
-            label, guess = TABLE["label"][mine], TABLE["prediction"][mine]
-            hits = (label & guess).sum()
-            assert value == pytest.approx(2 * hits / (label.sum() + guess.sum()))
-    for row in expected.where(metric="roc_auc"):
-        for group, value in zip(row.groups, row.values, strict=True):
-            mine = FEATURES[row.attribute] == group
-            label, score = TABLE["label"][mine], TABLE["score"][mine]
-            difference = score[label == 1][:, None] - score[label == 0]
-            assert value == pytest.approx((np.sign(difference) / 2 + 0.5).mean())
 
 
 @pytest.mark.parametrize("threshold", [4, 6.5, np.int64(8)])
@@ -221,89 +199,6 @@ def test_the_other_positive_label() -> None:
 # Strata, clusters, weights, missing values
 
 
-def test_conditional_gaps_are_means_over_strata() -> None:
-    weights = {25: 3.0, 45: 1.0}
-    for given in (None, weights):
-        result = run(
-            metrics="fpr",
-            y_score=None,
-            sensitive_features=TABLE["sex"],
-            control_features=TABLE["age"],
-            stratum_weights=given,
-        )
-        gaps, shares = [], []
-        for age in weights:
-            rates = []
-            for sex in ("Female", "Male"):
-                mine = (TABLE["sex"] == sex) & (TABLE["age"] == age) & (TABLE["label"] == 0)
-                rates.append((TABLE["prediction"][mine].mean(), mine.sum()))
-            (p, m), (q, n) = rates
-            gaps.append(p - q)
-            shares.append(m * n / (m + n) if given is None else weights[age])
-        (row,) = result
-        assert row.difference == pytest.approx(np.average(gaps, weights=shares))
-
-
-def test_simpsons_paradox() -> None:
-    """Men are admitted more often, but women more often in either department."""
-    rows = [  # department, sex, applied, admitted
-        ("easy", "women", 100, 85),
-        ("easy", "men", 800, 600),
-        ("hard", "women", 800, 240),
-        ("hard", "men", 100, 15),
-    ]
-    table: dict[str, list[Any]] = {"department": [], "sex": [], "admitted": []}
-    for department, sex, n, k in rows:
-        table["department"] += [department] * n
-        table["sex"] += [sex] * n
-        table["admitted"] += [1] * k + [0] * (n - k)
-    options: dict[str, Any] = {
-        "y_true": "admitted",
-        "y_pred": "admitted",
-        "data": table,
-        "sensitive_features": "sex",
-        "metrics": "selection_rate",
-        "compare": "reference",
-        "reference": "men",
-        "rng": 1,
-    }
-    (together,) = audit(**options)
-    (apart,) = audit(**options, control_features="department")
-    assert together.difference == pytest.approx(325 / 900 - 615 / 900)
-    share = 100 * 800 / 900  # Mantel–Haenszel: the same in both
-    assert apart.difference == pytest.approx(
-        (share * (85 / 100 - 600 / 800) + share * (240 / 800 - 15 / 100)) / (2 * share)
-    )
-    assert together.verdict == apart.verdict == "disparity"
-    assert apart.result is not None
-    assert apart.result.n_strata == 2
-    weighted = audit(
-        **options, control_features="department", stratum_weights={"easy": 1, "hard": 0}
-    )
-    assert weighted.rows[0].difference == pytest.approx(85 / 100 - 600 / 800)
-
-
-def test_clusters_change_groups_as_wholes() -> None:
-    columns = {"y_true": TABLE["label"], "y_pred": TABLE["prediction"]}
-    columns |= {"sensitive_features": TABLE["race"], "cluster": np.arange(N)}
-    options: dict[str, Any] = {"metrics": ["fpr", "accuracy"], "y_score": None}
-    twice, sixfold = (
-        {name: np.repeat(column, n) for name, column in columns.items()} for n in (2, 6)
-    )
-    doubled, copied, naive = (
-        run(**options, **rows) for rows in (twice, sixfold, {**sixfold, "cluster": None})
-    )
-    for one, three, all_rows in zip(doubled, copied, naive, strict=True):
-        assert one.result is not None
-        assert three.result is not None
-        assert all_rows.result is not None
-        assert three.values == pytest.approx(one.values)
-        assert three.result.standard_error == pytest.approx(one.result.standard_error)
-        assert three.pvalue == one.pvalue
-        assert all_rows.result.standard_error < 0.7 * three.result.standard_error
-        assert three.sizes == tuple(3 * n for n in one.sizes)
-
-
 def test_missing_values_are_counted() -> None:
     label, race = TABLE["label"].astype(float), TABLE["race"].astype(object)
     label[:7] = np.nan
@@ -338,30 +233,6 @@ def test_a_missing_feature_costs_no_row_of_another() -> None:
         "all for missing values."
     )
     assert said in repr(result)
-
-
-def test_weights(expected: Audit) -> None:
-    result = run(sample_weight=TABLE["weight"], metrics=["fpr", "roc_auc"])
-    for row in result:
-        name, column = (
-            ("false_positive_rate", "y_pred")
-            if row.metric == "false_positive_rate"
-            else ("roc_auc", "y_score")
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairpermWarning)
-            alone = permutation_test(
-                **{name: ARRAYS[name] for name in ("y_true", column)},
-                sensitive_features=FEATURES[row.attribute],
-                groups=row.groups,
-                metric=name,
-                sample_weight=TABLE["weight"],
-                n_resamples=99,
-                rng=3,
-            )
-        assert row.pvalue == alone.pvalue
-        assert row.values == pytest.approx(list(alone.values.values()))
-        assert row.sizes == tuple((FEATURES[row.attribute] == one).sum() for one in row.groups)
 
 
 def test_one_reference_for_all_metrics_though_values_are_missing() -> None:

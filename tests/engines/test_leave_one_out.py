@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import fairperm
 from fairperm.data.sample import Sample
 from fairperm.engines.counts import CellsEngine
-from fairperm.engines.kernels.subsets import lane_bits, same_in_all_lanes
+from fairperm.engines.kernels.subsets import lane_bits
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.sample import Cells
 from fairperm.engines.totals import TotalsEngine
@@ -251,28 +251,6 @@ def test_values_that_are_all_alike_have_no_error(value: float, option: str) -> N
         y, sensitive_features=group, metric="mean_outcome", n_resamples=99, rng=1, **given
     )
     assert set(result.standard_errors.values()) == {0.0}
-
-
-def test_a_common_offset_leaves_the_errors_of_draws() -> None:
-    setting, offset = Setting.of("mean_outcome", "weights"), 2.0**20
-    far = setting.rows.contributions + offset * setting.rows.contributions[:, [1]] * [1, 0]
-    first, second = (
-        TotalsEngine.from_rows(setting.parts, rows, None, Variance.DELTA, 0)
-        for rows in (setting.rows, replace(setting.rows, contributions=far))
-    )
-    for one, other in ((first.observed(), second.observed()), _draw(first, second)):
-        np.testing.assert_allclose(one.variance, other.variance, rtol=1e-8)
-
-
-def _draw(*engines: TotalsEngine) -> list[Any]:
-    """Return the estimates of the same labels of the same rows, which engines order their way."""
-    found = []
-    for engine in engines:
-        weight = sorted_contributions(engine)[:, 1]
-        in_first = weight > np.quantile(weight, 0.6)
-        words = same_in_all_lanes(in_first)
-        found.append(engine.of_labels(words, 1, np.random.default_rng(1)))
-    return found
 
 
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")

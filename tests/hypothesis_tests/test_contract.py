@@ -6,12 +6,18 @@ A design is one entry of ``DESIGNS``. How metrics are tested is in ``test_proper
 from __future__ import annotations
 
 import functools
+import json
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -34,6 +40,7 @@ COLUMNS: dict[str, Array] = {
     "y_pred": (SCORE > 0.4).astype(int),
     "y_score": SCORE,
     "y_pred_new": (SCORE + RNG.normal(size=N) > 0.4).astype(int),
+    "y_score_new": SCORE[::-1].copy(),
     "score": SCORE,
     "relevance": LABEL,
     "values": SCORE,
@@ -72,7 +79,7 @@ class Design:
         pairs = (one.partition(":") for one in self.columns.split())
         return {name: COLUMNS[other or name] for name, _, other in pairs}
 
-    def run(self, rows: Mapping[str, Array], **more: Any) -> Any:
+    def run(self, rows: Mapping[str, Any], **more: Any) -> Any:
         """Return the result of drawn permutations."""
         given = {"n_resamples": 199, "rng": 5, **self.options, **more}
         with warnings.catch_warnings(), only_monte_carlo(), pytest.MonkeyPatch.context() as patch:
@@ -121,6 +128,13 @@ DESIGNS = {
     ),
     "equivalence": design(fairperm.equivalence_test, LABELS, metric="tpr", margin=0.1),
     "models": design(fairperm.compare_models, f"{LABELS} y_pred_new", metric="tpr"),
+    "models by score": design(
+        fairperm.compare_models,
+        "y_true y_score y_score_new control_features",
+        metric="f1",
+        threshold=0.4,
+        threshold_new=0.6,
+    ),
     "periods": design(fairperm.compare_periods, f"{LABELS} period", metric="tpr"),
     "a sweep": design(fairperm.threshold_sweep, "y_true y_score", metric="tpr"),
     "many groups, counted": of_many("counts", metric="tpr", n_resamples=SEVERAL_BLOCKS),
@@ -184,7 +198,10 @@ def test_names_change_nothing(design: Design) -> None:
     if "control_features" in rows:
         names["control_features"] = np.array([*"zax"])[rows["control_features"]]
     if "sensitive_features" in rows:
-        names["sensitive_features"] = np.char.add("group ", rows["sensitive_features"])
+        groups = rows["sensitive_features"]
+        names["sensitive_features"] = np.char.add("group ", groups)
+        if design.engine:  # of many groups no one is the first
+            names["sensitive_features"] = np.array([*"dbca"])[np.searchsorted([*"abcd"], groups)]
     assert_same(design.run(rows | names), design.run(rows), rounding=1e-9)
 
 
@@ -227,3 +244,50 @@ def test_no_pvalue_is_zero(design: Design) -> None:
         assert ((pvalue > 0) & (pvalue <= 1)).all()
         low, high = getattr(one, "pvalue_interval", (0, 1))
         assert ((low <= pvalue) & (pvalue <= high)).all()
+
+
+@every_design
+def test_frames_and_databases_give_the_same(design: Design) -> None:
+    rows, order = design.rows(), np.random.default_rng(2).permutation(N)
+    names, whole = {name: name for name in rows}, design.run(rows)
+    frame = pd.DataFrame(rows).iloc[order]
+    table = pa.table(rows)
+    lazy = (pl.DataFrame(table).lazy(), duckdb.connect().from_arrow(table))
+    for data in (frame, table, *(lazy if design.test is not fairperm.correlation_test else ())):
+        found = design.run(names, data=data)
+        assert_same(found, whole, rounding=1e-9)
+        assert type(found) is type(whole)
+
+
+@every_design
+def test_rows_with_a_missing_value_are_left_out_on_request(design: Design) -> None:
+    if design.test is fairperm.ranking_test:
+        return  # without an item, those below it would move up
+    rows = design.rows()
+    more = {name: [*one.tolist(), *one[:4].tolist()] for name, one in rows.items()}
+    first = next(iter(rows))
+    more[first][N:] = [None, math.nan, None, math.nan]
+    with pytest.raises(fairperm.InputError, match=f"missing values in {first}|{first} has 4 miss"):
+        design.run(more)
+    found = design.run(more, missing="drop")
+    assert_same(found, design.run(rows), rounding=1e-9)
+    assert found.to_dict().get("n_dropped", 4) == 4
+
+
+@every_design
+def test_results_are_json_and_call_nothing_fair(design: Design) -> None:
+    result = design.run(design.rows())
+    plain = result.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False))
+    assert "fair" not in repr(result).lower().replace("fairperm", "")
+
+
+@every_design
+def test_intervals_exclude_zero_where_tests_reject(design: Design) -> None:
+    if design.test in {fairperm.equivalence_test, fairperm.threshold_sweep}:
+        return  # whose intervals are about margins, and about thresholds
+    for level in (0.2, 0.6, 0.95):
+        for one in parts(design.run(design.rows(), confidence_level=level)):
+            if hasattr(one, "difference") and hasattr(one, "confidence_interval"):
+                low, high = one.confidence_interval
+                assert (one.pvalue <= 1 - level + 1e-12) == (not low <= 0 <= high)

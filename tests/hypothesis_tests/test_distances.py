@@ -367,24 +367,6 @@ def test_very_large_weights_hide_no_others() -> None:
     assert found.pvalue == pytest.approx(p, abs=4 * (p * (1 - p) / 1999) ** 0.5 + 1e-3)
 
 
-@pytest.mark.parametrize("form", ["duckdb", pytest.param("polars", marks=pytest.mark.validate)])
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"values": "score", "y_true": "label", "control_features": "region"},
-        {"values": "predicted", "distance": "js"},
-        {"values": "region", "distance": "tv", "sample_weight": "weight"},
-    ],
-    ids=str,
-)
-def test_lazy_frames_give_the_same(form: str, given: dict[str, Any]) -> None:
-    table = sample(600, decimals=1)
-    options: dict[str, Any] = {"n_resamples": 99, "rng": 1}
-    eager = distance_test(**given, sensitive_features="sex", data=table, **options)
-    lazy = distance_test(**given, sensitive_features="sex", data=LAZY[form](table), **options)
-    assert lazy.to_dict() == eager.to_dict()
-
-
 def test_no_normal_limit_is_offered_for_many_lazy_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "MAX_KINDS", 50)
     data = LAZY["duckdb"](sample(400, decimals=None))

@@ -6,10 +6,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
-import polars as pl
-import pyarrow as pa
 import pytest
 from statsmodels.stats.contingency_tables import mcnemar
 
@@ -403,29 +400,6 @@ def test_clusters_can_be_split_by_group() -> None:
     split = compare_models(**arguments("tpr", rows, cluster=shared, split_clusters=True))
     assert (split.pvalue, split.standard_error) == (whole.pvalue, whole.standard_error)
     assert "clusters have rows of several groups" in split.notes[-1]
-
-
-def test_every_frame_gives_the_same_pvalue() -> None:
-    rows = people(500)
-    table = pa.table({**rows, "group": rows["group"].astype(object)})
-    for score in ({}, {"threshold": 0.4, "threshold_new": 0.6}):
-        names: dict[str, Any] = {
-            "y_true": "label",
-            "sensitive_features": "group",
-            "control_features": "region",
-        }
-        suffix = "y_score" if score else "y_pred"
-        if not score:
-            for name in ("old", "new"):
-                table = table.append_column(f"{name}_p", pa.array(rows[name] > 0.5))
-        old, new = ("old", "new") if score else ("old_p", "new_p")
-        names |= {suffix: old, f"{suffix}_new": new, **score}
-        for metric in ("fpr", "f1_score"):
-            call: dict[str, Any] = {**names, "metric": metric, "rng": 4, "n_resamples": 99}
-            frames = (table, pl.DataFrame(table).lazy(), duckdb.connect().from_arrow(table))
-            results = [compare_models(**call, data=frame) for frame in frames]
-            assert len({one.pvalue for one in results}) == 1
-            assert len({one.difference for one in results}) == 1
 
 
 def test_a_margin_of_the_change() -> None:

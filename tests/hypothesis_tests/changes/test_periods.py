@@ -460,22 +460,6 @@ def test_margins_of_a_change() -> None:
     assert change.test_margin(abs(change.difference) + 1e-6).pvalue > 0.4
 
 
-@pytest.mark.parametrize("metric", ["fpr", "roc_auc"])
-def test_frames_and_databases_give_the_same_p(metric: str) -> None:
-    rows = people()
-    name = "y_score" if metric == "roc_auc" else "y_pred"
-    decision = rows["score"] if metric == "roc_auc" else rows["score"] > 0.5
-    frame = pd.DataFrame({**rows, "decision": decision})
-    call: dict[str, Any] = {name: "decision", "sensitive_features": "group", "period": "year"}
-    call |= {"metric": metric, "rng": 1, "n_resamples": 199, "control_features": "region"}
-    expected = compare_periods("label", data=frame, **call)
-    lazy = (pl.from_pandas(frame).lazy(), duckdb.from_df(frame))
-    for data in (*lazy, frame.sample(frac=1, random_state=3)):
-        result = compare_periods("label", data=data, **call)
-        assert repr(result) == repr(expected)
-        assert result.changes[0].pvalue == expected.changes[0].pvalue
-
-
 def test_clusters_are_exchanged_whole_and_can_be_split() -> None:
     rows = people(300)
     cell = np.char.add(rows["group"].astype(str), rows["year"].astype(str))

@@ -21,7 +21,6 @@ from fairperm.engines.rankings.items import ListsEngine
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, pvalue
 from fairperm.metrics.rankings import RankedLists, get_ranking_metric
-from tests.support.lazy_data import LAZY
 from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
@@ -357,21 +356,6 @@ def test_the_unit_of_relevance_changes_nothing(unit: float) -> None:
     )
     assert one.pvalue < 0.9
     assert other.pvalue == one.pvalue
-
-
-@pytest.mark.validate
-@pytest.mark.parametrize("form", ["duckdb", "polars"])
-@pytest.mark.parametrize("metric", ["ndcg", "exposure"])
-def test_lazy_frames_give_the_same(form: str, metric: str) -> None:
-    import pyarrow as pa
-
-    given = lists(5)
-    group = given["query"] % 2 if metric == "ndcg" else np.arange(len(given["query"])) % 2
-    table = pa.table(given | {"group": group})
-    names = {name: name for name in given}
-    eager = run(names | {"data": table}, "group", metric=metric, k=4)
-    lazy = run(names | {"data": LAZY[form](table)}, "group", metric=metric, k=4)
-    assert lazy.to_dict() == eager.to_dict()
 
 
 def test_results_say_which_design_it_was() -> None:

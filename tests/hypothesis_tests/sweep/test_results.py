@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
@@ -186,33 +185,12 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
         result.to_frame("dask")
 
 
-def test_the_result_is_ready_for_json() -> None:
-    result = threshold_sweep(
-        **scored(), metric=["tpr", "ppv"], thresholds=[-1, 0.5], n_resamples=19, rng=1
-    )
-    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert plain["groups"] == ["a", "b"]
-    assert plain["curves"]["true_positive_rate"]["pvalue"][0] is None
-    assert len(plain["curves"]["positive_predictive_value"]["values"]) == 2
-    assert "frame_library" not in plain
-
-
 def test_the_result_reads_well_and_never_says_fair() -> None:
     result = threshold_sweep(**scored(), metric=["tpr", "ppv"], n_resamples=99, rng=1)
     text = repr(result)
     assert "\n  thresholds   101, with 99 draws\n" in text
     assert "largest gap" in text
     assert "fair" not in text.lower().replace("fairperm", "")
-
-
-def test_rows_with_missing_values_are_dropped_if_asked() -> None:
-    data = scored()
-    whole = sweep(data, n_resamples=99)
-    more = {name: np.r_[column, column[:2]] for name, column in data.items()}
-    more["y_score"][-2:] = np.nan
-    result = threshold_sweep(**more, metric="tpr", missing="drop", n_resamples=99, rng=1)
-    assert result.n_dropped == 2
-    assert np.array_equal(result.curves["true_positive_rate"].pvalue, whole.pvalue, equal_nan=True)
 
 
 def test_a_sweep_loads_nothing_heavy() -> None:
