@@ -26,14 +26,12 @@ import json
 import math
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -1310,13 +1308,9 @@ def write_files(folder: Path) -> None:
     frame.write_csv(folder / "rows.tsv", separator="\t")
     frame.write_ndjson(folder / "rows.jsonl")
     pq.write_table(table, folder / "rows.parquet")
-    with pa.ipc.new_file(str(folder / "rows.arrow"), table.schema) as writer:
-        writer.write_table(table)
     with duckdb.connect(str(folder / "rows.duckdb")) as database:
         database.register("made", table)
         database.execute("CREATE TABLE rows AS SELECT * FROM made")
-    with closing(sqlite3.connect(folder / "rows.sqlite")) as connection:
-        pd.DataFrame(ROWS).to_sql("rows", connection, index=False)
 
 
 def command_lines() -> dict[str, str]:
@@ -1335,11 +1329,11 @@ def command_lines() -> dict[str, str]:
     return {
         "audit/csv": f"audit rows.csv {audited} {names} {all_out} --report OUT/out.html",
         "audit/jsonl": f"audit rows.jsonl {audited} {all_out} --margin 0.2 --compare rest",
-        "audit/fail": f"audit rows.sqlite --table rows {audited} {out} --intersections"
+        "audit/fail": f"audit rows.duckdb --table rows {audited} {out} --intersections"
         " --fail-on inconclusive --cluster person",
         "audit/reference": f"audit rows.tsv {audited} {out} --reference region=west --adjust bh"
         " --reference group=b --weight weight --control stratum",
-        "audit/where": f"audit rows.arrow {audited} {out} --where amount>1 --ratio 0.8"
+        "audit/where": f"audit rows.parquet {audited} {out} --where amount>1 --ratio 0.8"
         " --metric fnr --metric selection_rate --distance ks",
         "test/margin": f"test rows.csv {tested} {out} --metric fpr --margin 0.2 --better lower"
         " --confidence-level 0.8",
@@ -1356,7 +1350,7 @@ def command_lines() -> dict[str, str]:
         f" --score-new score_new {names} {all_out} --report OUT/out.html --margin 0.02"
         " --fail-on inconclusive",
         "report": "report audit-csv/out.json --report OUT/out.html --short",
-        "sweep": f"sweep rows.sqlite {tested} {all_csv} --thresholds 0.2,0.5 --metric accuracy",
+        "sweep": f"sweep rows.duckdb {tested} {all_csv} --thresholds 0.2,0.5 --metric accuracy",
         "discover": f"discover {searched} --feature region --feature age {all_csv} --alpha 0.5",
         "ranking/users": f"ranking {lists} --group kind --metric ndcg@5 {all_csv}",
         "ranking/items": f"ranking {lists} --group brand --metric exposure {out} --compare rest",

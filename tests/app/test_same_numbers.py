@@ -21,7 +21,7 @@ from tests.support.commands import succeeded
 
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("app")]
 
-ENDINGS = (".csv", ".tsv", ".csv.gz", ".xlsx", ".parquet", ".jsonl", ".arrow")
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".xlsx", ".parquet", ".jsonl")
 QUESTIONS = ("selection", "audit", "compare", "discover")
 
 
@@ -67,8 +67,6 @@ def write(frame: pd.DataFrame, folder: Path, chance: random.Random, ending: str)
         frame.to_excel(path, index=False, startrow=0)
     elif ending == ".parquet":
         frame.to_parquet(path)
-    elif ending == ".arrow":
-        frame.to_feather(path)
     elif ending == ".jsonl":
         frame.to_json(path, orient="records", lines=True, force_ascii=False)
     else:

@@ -239,7 +239,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_thousand_hostile_files(open_folder: Path, part: int) -> None:
-    """With those above and the damaged files of Arrow and Parquet, 3,100 mutations."""
+    """With those above and the damaged files of Parquet, 2,000 mutations."""
     done = subprocess.run(
         [*HOSTILE, *map(str, (part, len(NUMBERS), PARTS)), open_folder],
         cwd=Path(__file__).parents[2],

@@ -5,11 +5,10 @@ All data here break what a word asks about, so that no exit code may be 0.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,8 +170,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
         rows.to_csv(folder / "rows.txt", index=False)
         rows.to_csv(folder / "semicolons.csv", index=False, sep=";", decimal=",")
         (folder / "titled.csv").write_text("Title\n" + (folder / "rows.csv").read_text())
-        with closing(sqlite3.connect(folder / "rows.db")) as base:
-            rows.to_sql("people", base, index=False)
+        with duckdb.connect(str(folder / "rows.db")) as base:
+            base.register("frame", rows)
+            base.execute("CREATE TABLE people AS SELECT * FROM frame")
         (folder / "own.toml").write_text("seed = 3\n")
     return found
 

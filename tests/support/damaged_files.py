@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.parquet
 
 from fairperm.cli import main
@@ -27,7 +26,7 @@ from tests.support.commands import sample
 MAX_MEMORY = 8 << 30  # of addresses
 MAX_KILOBYTES, MAX_SECONDS = 4 << 20, 30
 EXTREMES = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
-FORMATS = ("x.arrow", "x.arrows", "dictionary.arrow", "zstd.feather", "x.parquet", "plain.parquet")
+FORMATS = {"x": "snappy", "plain": "none", "dictionary": "none", "zstd": "zstd"}  # compression
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
 
 
@@ -38,19 +37,11 @@ def write_files() -> dict[str, bytes]:
     plain = pa.table({"y": y, "p": p, "g": names, "z": [None, *range(119)]})
     coded = plain.set_column(2, "g", plain["g"].dictionary_encode())
     found = {}
-    for name in FORMATS:
+    for name, compression in FORMATS.items():
         out = io.BytesIO()
-        table = coded if name.startswith("dictionary") else plain
-        if name.endswith("parquet"):
-            compression = "none" if name.startswith("plain") else "snappy"
-            pyarrow.parquet.write_table(table, out, compression=compression)
-        elif name.endswith("feather"):
-            pyarrow.feather.write_feather(table, out, compression="zstd")
-        else:
-            new = pa.ipc.new_stream if name.endswith("arrows") else pa.ipc.new_file
-            with new(out, table.schema) as writer:
-                writer.write_table(table, max_chunksize=50)
-        found[name] = out.getvalue()
+        table = coded if name == "dictionary" else plain
+        pyarrow.parquet.write_table(table, out, compression=compression)
+        found[f"{name}.parquet"] = out.getvalue()
     return found
 
 
@@ -85,13 +76,7 @@ def damage(content: bytes, chance: random.Random) -> bytes:
 
 def read_groups(path: Path) -> Counter[str]:
     """Return the rows of each group by plain pandas, from the columns that the command read."""
-    if path.name.endswith("parquet"):
-        frame = pd.read_parquet(path, columns=["y", "p", "g"])
-    else:
-        content = path.read_bytes()
-        is_file = content.startswith(b"ARROW1")
-        reader = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(content)
-        frame = reader.read_all().to_pandas()
+    frame = pd.read_parquet(path, columns=["y", "p", "g"])
     return Counter(map(str, frame["g"]))
 
 
@@ -103,7 +88,7 @@ def run(first: int, end: int, folder: Path) -> None:
     told = sys.stdout
     for number in range(first, end):
         chance = random.Random(number)
-        name = FORMATS[number % len(FORMATS)]
+        name = [*files][number % len(files)]
         path = folder / f"damaged-{name}"
         path.write_bytes(damage(files[name], chance))
         print(number, name, end=" ", file=told, flush=True)

@@ -248,7 +248,7 @@ def make_endless(chance: random.Random) -> Case:
     """A device without an end, or a file that cannot be read as its size says."""
     name = chance.choice(["/dev/zero", "/dev/urandom", "/proc/self/mem", "/proc/self/status"])
     command = chance.choice(["audit", "test", "report"])
-    options = ("--format", chance.choice(["csv", "jsonl", "parquet", "xlsx", "sqlite"]))
+    options = ("--format", chance.choice(["csv", "jsonl", "parquet", "xlsx", "duckdb"]))
     return Case(name, b"", command, () if command == "report" else options)
 
 

@@ -26,9 +26,7 @@ class Format(StrEnum):
     tsv = "tsv"
     parquet = "parquet"
     jsonl = "jsonl"
-    arrow = "arrow"
     duckdb = "duckdb"
-    sqlite = "sqlite"
     xlsx = "xlsx"
     inspect = "inspect"
 
@@ -606,8 +604,8 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "files",
             "FILE…",
-            "CSV, TSV, Excel, Parquet, JSON lines, Arrow, a DuckDB or SQLite database, a log of "
-            "Inspect; a glob; or - for standard input.",
+            "CSV, TSV, Excel, Parquet, JSON lines, a DuckDB database, a log of Inspect; a glob; or "
+            "- for standard input.",
             "data",
         ),
         Option(

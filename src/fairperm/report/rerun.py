@@ -97,8 +97,7 @@ def _write_reading(
     else:
         options |= {"sep": delimiter, "encoding": encoding}
     options["decimal"] = None if decimal == "." else decimal
-    function = {"xlsx": "read_excel", "csv": "read_csv", "tsv": "read_csv", "arrow": "read_feather"}
-    name = function.get(format, f"read_{format}")
+    name = {"xlsx": "read_excel", "tsv": "read_csv"}.get(format, f"read_{format}")
     if format == "jsonl":
         name, options = "read_json", {"lines": True}
     elif format not in {"xlsx", "csv", "tsv"}:

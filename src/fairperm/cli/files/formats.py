@@ -11,7 +11,6 @@ import io
 import itertools
 import re
 import shutil
-import sqlite3
 import sys
 import zipfile
 import zlib
@@ -21,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import quote
 
 from fairperm._utils.optional import optional
 from fairperm.cli.files import inspect_logs
@@ -39,14 +37,11 @@ _ENDINGS = {
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
-    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
     **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
-    **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
     **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
     ".eval": "inspect",
 }
 _COMPRESSED = (".gz", ".zst")
-_DATABASES = ("duckdb", "sqlite")
 _JSON = ("jsonl", "inspect")
 TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
@@ -68,11 +63,9 @@ BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_BATCH = 65_536
 _MAX_SHEET_ROWS = 1 << 20  # the limit of Excel
 _MAX_CELLS = 100_000_000  # some seconds if all are empty; full, a file of gigabytes
 _MAX_SHARE_OF_FREE_SPACE = 0.5  # in the temporary folder
-_STEPS = 100_000  # of SQLite's machine: some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +121,7 @@ def find_files(names: Sequence[str], given_format: str | None, folder: Path) -> 
     formats = sorted({one.format for one in files})
     if len(formats) > 1:
         raise InputError(f"all files must have the same format; got {listed(formats)}.")
-    if formats[0] in _DATABASES and len(files) > 1:
+    if formats[0] == "duckdb" and len(files) > 1:
         raise InputError(f"only one database can be read at a time; got {len(files)} files.")
     return files
 
@@ -264,8 +257,6 @@ def _find_format(path: Path, copy: Path) -> str:
     last = suffixes[-1] if suffixes else ""
     if last in _ENDINGS:
         return _ENDINGS[last]
-    if last == ".db" and not path.stat().st_size:
-        return "sqlite"
     if path.is_file() and not last:
         return "csv"
     hint = f"Pass --format ({', '.join(Format)})."
@@ -279,10 +270,6 @@ def _read_signature(path: Path) -> str | None:
         return "inspect"
     if head.startswith(b"PAR1"):
         return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    if head.startswith(b"SQLite format 3\0"):
-        return "sqlite"
     if head[8:12] == b"DUCK":
         return "duckdb"
     return "jsonl" if head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"[") else None
@@ -361,7 +348,7 @@ def open_relation(
 ) -> Relation:
     """Return the files as a relation; from here on the connection reads no other files."""
     kind = files[0].format
-    if options.table is not None and kind not in {*_DATABASES, "xlsx"}:
+    if options.table is not None and kind not in {"duckdb", "xlsx"}:
         raise InputError(f"--table is for databases; {shown(files[0].name)} is a {kind} file.")
     if options.skip and kind not in TEXTS:
         raise InputError(f"--skip is for text files; {shown(files[0].name)} is a {kind} file.")
@@ -379,13 +366,6 @@ def open_relation(
         return Relation(f"({scan})", [*names], fields, ["VARCHAR"] * len(names), is_text=True)
     if kind == "duckdb":
         return _open_duckdb(connection, files[0], options)
-    if kind == "sqlite":
-        lock(connection, [], folder)
-        return _describe(connection, _register_tables(connection, files[0], options, wanted))
-    if kind == "arrow":
-        lock(connection, [], folder)
-        connection.register("_arrow", _open_arrow(files, Memory(connection)))
-        return _describe(connection, "_arrow")
     lock(connection, paths, folder)
     listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
     if kind in _JSON:
@@ -498,57 +478,6 @@ def _check_json_numbers(connection: Any, read: str, name: str, field: str) -> No
             f"column {shown(name)} has a number that 64 bits cannot represent, {wrong[:40]}. Write "
             "such numbers as text."
         )
-
-
-def _open_arrow(files: Sequence[InputFile], memory: Memory) -> Any:
-    """Return Arrow files as one dataset, and streams as one table.
-
-    Every batch is checked in full before anything else reads it: an offset, a code of a dictionary
-    or a text that is out of bounds would make compiled code read any memory.
-    """
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    name = files[0].name
-    try:
-        tables = []
-        for file in files:
-            name = file.name
-            with pa.OSFile(str(file.path)) as source:  # a memory map of a cut file ends the process
-                if source.read(6) == b"ARROW1":
-                    _check_arrow_file(source)
-                    continue
-                source.seek(0)
-                tables.append(_read_stream(pa.ipc.open_stream(source), memory))
-        if 0 < len(tables) < len(files):
-            raise InputError("Arrow files and Arrow streams cannot be read together.")
-        if tables:
-            return pa.concat_tables(tables)
-        found = ds.dataset([str(file.path) for file in files], format="feather")
-        for column in set(found.schema.names):
-            found.schema.field(column)
-        return found
-    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
-        raise InputError(f"{shown(name)} cannot be read: {first_line(error)}") from error
-
-
-def _check_arrow_file(source: Any) -> None:
-    import pyarrow as pa
-
-    reader = pa.ipc.open_file(source)
-    for i in range(reader.num_record_batches):
-        reader.get_batch(i).validate(full=True)
-
-
-def _read_stream(reader: Any, memory: Memory) -> Any:
-    import pyarrow as pa
-
-    batches = []
-    for batch in reader:
-        batch.validate(full=True)
-        memory.add(batch.nbytes, "Write an Arrow file or Parquet, which need not fit into memory.")
-        batches.append(batch)
-    return pa.Table.from_batches(batches, reader.schema)
 
 
 def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Relation:
@@ -924,76 +853,3 @@ def _split(file: InputFile, record: str, mark: str) -> list[str]:
         raise InputError(f"the first line of {shown(file.name)} is not CSV: {error}.") from error
     finally:  # the limit is global
         csv.field_size_limit(limit)
-
-
-def _register_tables(
-    connection: Any, file: InputFile, options: ReadOptions, wanted: Sequence[str]
-) -> str:
-    """Register tables of the database with DuckDB, and return the name of the one to read.
-
-    Python's own sqlite3 reads them: DuckDB's extension may not be installed. Only columns that are
-    wanted, or named in the user's SQL, are read.
-    """
-    try:
-        database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
-        # a view may count for ever: Python must get to look at signals
-        database.set_progress_handler(lambda: 0, _STEPS)
-        tables = [
-            str(row[0])
-            for row in database.execute(
-                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
-                "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-            )
-        ]
-    except sqlite3.Error as error:
-        raise InputError(f"{shown(file.name)} cannot be opened: {error}.") from error
-    spoken = f"{options.sql or ''} {options.where or ''}".casefold()
-    memory = Memory(connection)
-    try:
-        if options.sql is not None and options.table is None:
-            for name in tables:
-                if name.casefold() in spoken:
-                    connection.register(name, _read_table(database, name, None, memory))
-            return "(SELECT 1)"
-        chosen = choose_table(options.table, tables, tables)
-        needed = None if "*" in spoken else [*wanted]
-        connection.register("_sqlite", _read_table(database, chosen, needed, memory, spoken))
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:  # by a signal
-            raise KeyboardInterrupt from None
-        raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
-    finally:
-        database.close()
-    return "_sqlite"
-
-
-def _read_table(
-    database: sqlite3.Connection,
-    name: str,
-    wanted: Sequence[str] | None,
-    memory: Memory,
-    spoken: str = "",
-) -> Any:
-    """Return a table as Arrow; columns that are not needed contain only missing values."""
-    import pyarrow as pa
-
-    described = database.execute(f"SELECT * FROM {quote_name(name)} LIMIT 0").description
-    names = [str(one[0]) for one in described]
-    read = [
-        one for one in names if wanted is None or one in wanted or one.casefold() in spoken
-    ] or names[:1]
-    cursor = database.execute(f"SELECT {', '.join(map(quote_name, read))} FROM {quote_name(name)}")
-    chunks = {one: [pa.table([pa.nulls(0)], [one])] for one in read}
-    columns, column = {}, ""
-    try:
-        while rows := cursor.fetchmany(_BATCH):
-            for column, values in zip(read, zip(*rows, strict=True), strict=True):
-                chunks[column].append(pa.table([pa.array(values)], [column]))
-                memory.add(chunks[column][-1].nbytes, "Convert the database to Parquet.")
-        for column in read:  # integers become floats if there are both
-            columns[column] = pa.concat_tables(chunks[column], promote_options="permissive")[column]
-    except pa.ArrowException as error:
-        rule = "must have values of one type that 64 bits can represent"
-        raise InputError(f"column {shown(column)} {rule}: {first_line(error)}.") from error
-    empty = pa.nulls(len(columns[column]))
-    return pa.table({one: columns.get(one, empty) for one in names})
