@@ -5,6 +5,7 @@ All data here break what a word asks about, so that no exit code may be 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -206,18 +207,18 @@ GATES = {
     "audit": OPTIONS["fail_on"].choices,
     "compare": OPTIONS["fail_on@changes"].choices,
 }
-CASES = [
-    pytest.param(command, case, id=f"{command} {' '.join(f'{a} {b}' for a, b in case.items())}")
+COMMANDS = [
+    (command, case)
     for command, own in (("audit", OF_AUDITS), ("compare", OF_MODELS))
     for case in [*SHARED, *own]
 ]
+NAMES = [f"{command} {' '.join(f'{a} {b}' for a, b in case.items())}" for command, case in COMMANDS]
 
 
-@pytest.mark.parametrize(("command", "case"), CASES)
-def test_no_gate_passes_unevaluated(
-    command: str, case: dict[str, Any], folders: dict[bool, Path]
+def check_gates(
+    command: str, case: dict[str, Any], words: Iterable[str], folders: dict[bool, Path]
 ) -> None:
-    for word in GATES[command]:
+    for word in words:
         if word == "too-small" and "--min-group-size" in case and case["--min-group-size"] < N:
             continue
         done = run(*write_command(command, word, case), cwd=folders[word == "inconclusive"])
@@ -227,6 +228,21 @@ def test_no_gate_passes_unevaluated(
         elif done.returncode != 1:
             assert done.returncode == 2, (word, last)
             assert any(one in last for one in REASONS), (word, last)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(("command", "case"), COMMANDS, ids=NAMES)
+def test_no_gate_passes_unevaluated(
+    command: str, case: dict[str, Any], folders: dict[bool, Path]
+) -> None:
+    check_gates(command, case, GATES[command], folders)
+
+
+@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=NAMES)
+def test_a_word_with_each_option(number: int, folders: dict[bool, Path]) -> None:
+    command, case = COMMANDS[number]
+    words = GATES[command]
+    check_gates(command, case, [words[number % len(words)]], folders)
 
 
 @pytest.mark.parametrize("command", [*GATES])

@@ -136,7 +136,7 @@ def test_texts_that_are_hardly_csv_never_have_another_answer(
 ) -> None:
     """The fixture of this folder compares what both read. What is not read has an error."""
     chance, seen = random.Random(1), Counter[str]()
-    for _ in range(80):
+    for _ in range(40):
         text = make_text(chance)
         (tmp_path / "x.csv").write_bytes(text.encode())
         one = read(tmp_path / "x.csv")
@@ -147,9 +147,9 @@ def test_texts_that_are_hardly_csv_never_have_another_answer(
         if failures == (False, True):  # a quote beside a space
             assert "quote" in other or "columns; the header has" in other, text
         seen[str(failures)] += 1
-    assert seen["(False, False)"] > 15
-    assert seen["(True, True)"] > 15
-    assert seen["(False, True)"] < 5
+    assert seen["(False, False)"] > 7
+    assert seen["(True, True)"] > 7
+    assert seen["(False, True)"] < 3
 
 
 def test_compressed_files_and_workbooks_need_no_more(here: Here) -> None:

@@ -10,7 +10,7 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from fairperm import selection_audit
-from tests.support.commands import run, start
+from tests.support.commands import run
 
 PEOPLE = {("m", "x"): (90, 60), ("m", "y"): (90, 54), ("w", "x"): (90, 15), ("w", "y"): (90, 50)}
 ROWS = [
@@ -36,7 +36,7 @@ def test_the_command_is_the_function(folder: Path) -> None:
     expected = selection_audit(
         "hired", sensitive_features=["sex", "race"], pos_label="yes", data=DATA
     )
-    done = start(*given, "--json", "-", cwd=folder)
+    done = run(*given, "--json", "-", cwd=folder)
     document = json.loads(done.stdout)
     assert (done.returncode, document["schema"]) == (0, "fairperm.selection")
     assert document["result"] == expected.to_dict()
@@ -124,7 +124,7 @@ def test_a_title_above_the_header_is_skipped_and_a_page_and_a_workbook_written(
     given = ("selection", "a.xlsx", *HIRED, "--group", "sex", "--group", "race", "-q")
     assert b"--skip 1" in run(*given, cwd=folder).stderr
     outputs = ("--report", "a.html", "--xlsx", "out.xlsx", "--from", "2025-01-01")
-    done = start(*given, "--skip", "2", *outputs, cwd=folder)  # as the sheet numbers its rows
+    done = run(*given, "--skip", "2", *outputs, cwd=folder)  # as the sheet numbers its rows
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert "2025-01-01" in (folder / "a.html").read_text()
     assert load_workbook(folder / "out.xlsx").sheetnames == ["About", "sex", "race", "sex × race"]
@@ -145,7 +145,7 @@ def test_a_title_above_the_header_is_skipped_and_a_page_and_a_workbook_written(
 )
 def test_gates(folder: Path, options: tuple[str, ...], code: int, said: str) -> None:
     groups = ("--group", "sex", "--group", "race", "-q")
-    done = start("selection", "a.csv", *HIRED, *groups, *options, cwd=folder)
+    done = run("selection", "a.csv", *HIRED, *groups, *options, cwd=folder)
     assert (done.returncode, done.stdout) == (code, b"")
     assert said in done.stderr.decode()
 

@@ -73,11 +73,11 @@ def seconds_to_end(rows: int, n_jobs: int, work: str) -> float:
     ("kind", "n_jobs"),
     [
         ("counts", 1),
-        ("ranks", 2),
         *(
             pytest.param(*one, marks=pytest.mark.validate)
             for one in (
                 ("ranks", 1),
+                ("ranks", 2),
                 ("function", 1),
                 ("function", 2),
                 ("weighted", 1),
