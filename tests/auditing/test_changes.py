@@ -22,9 +22,10 @@ from fairperm import (
 )
 from fairperm.auditing.changes import add_changes
 from fairperm.auditing.comparisons import Settings, compare_pairs, make_pairs
+from fairperm.auditing.markdown import as_markdown
 from fairperm.auditing.questions import Question
 from fairperm.auditing.verdicts import judge_pairs
-from fairperm.cli.outputs import changes_as_markdown
+from fairperm.cli.terminal import write_message
 from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.metrics import get_metric
@@ -437,7 +438,9 @@ def test_notes_of_changes_are_notes_of_the_audit(n_changed: int, note: str) -> N
     assert change is not None
     assert found.notes[0].startswith("1 change has notes, in the rows' change.result.notes.")
     assert note in found.to_html()
-    assert "Note: 1 change has notes, in --json and --report. " in changes_as_markdown(found, [])
+    assert "Note: 1 change has notes, in --json and --report. " in as_markdown(
+        found, map(write_message, found.notes), changes=True
+    )
     has_interval = n_changed > 0
     assert (change.adjusted_interval is not None) == has_interval
     assert (change.interval_text != "–") == has_interval

@@ -26,6 +26,7 @@ from tests.support.audit_tables import (
     audit_of_arrays,
     run,
 )
+from tests.support.audits import DATA_OF_TWO
 
 
 @pytest.fixture
@@ -371,3 +372,10 @@ def test_names_of_metrics_stay_apart() -> None:
         f"sensitive_features/selection_rate/{pair}/pvalue"
         for pair in ("a vs _", "a vs __", "_ vs _")
     }
+
+
+def test_names_of_metrics_are_no_paths_and_not_too_long() -> None:
+    given = {"..": DATA_OF_TWO["sensitive_features"], "a" * 300: [0, 1] * 200}
+    found = audit(**DATA_OF_TWO | {"sensitive_features": given}, metrics="accuracy").to_metrics()
+    assert {key.partition("/")[0] for key in found} == {"verdicts", "_", "a" * 200}
+    assert max(map(len, found)) <= 250

@@ -14,7 +14,7 @@ from markupsafe import escape
 from statsmodels.stats.multitest import multipletests
 
 from fairperm import Audit, FairpermWarning, InputError, audit, equivalence_test
-from fairperm.cli.outputs import as_markdown
+from fairperm.auditing.markdown import as_markdown
 from fairperm.hypothesis_tests.margins.one_sided import ratio_pvalues
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap

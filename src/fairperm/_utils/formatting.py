@@ -291,6 +291,20 @@ def escape_controls(text: str) -> str:
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def escape_markdown(text: str) -> str:
+    """Return a text that Markdown shows as it is, and that is no HTML.
+
+    Examples
+    --------
+    >>> escape_markdown("a_b @me <b>")
+    'a_b &#64;me &#60;b&#62;'
+    """
+    # entities: a backslash does not keep GitHub from linking @people, #1 and addresses
+    text = re.sub(r"[&<>@#|`\[\]\\*~$!]", lambda found: f"&#{ord(found[0])};", text)
+    text = re.sub(r"(?<!\w)_|_(?!\w)", "&#95;", text)
+    return text.replace("://", "&#58;//").replace("www.", "www&#46;")
+
+
 def make_visible(text: str) -> str:
     """Return a text in which invisible characters are seen and none breaks or reorders it.
 

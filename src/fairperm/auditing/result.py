@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import drop_decimals, format_name
+from fairperm._utils.optional import optional
 from fairperm.auditing.text import as_text
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, Shown
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from altair import LayerChart, VConcatChart
+    from huggingface_hub import EvalResult
 
 
 __all__ = ["Audit"]
 
 _NOT_IN_KEYS = re.compile(r"[^\w.\- :]", re.ASCII)
+_LONGEST_KEY = 200  # MLflow takes 250 characters, of which numbers' names have at most 24
 _NUMBERS = (
     *("first_rows", "first_value", "second_rows", "second_value", "difference", "difference_low"),
     *("difference_high", "ratio", "pvalue", "adjusted_pvalue", "detectable_gap"),
@@ -176,7 +179,8 @@ class Audit(AuditData):
 
         Keys are "attribute/metric/first vs second/number", and "verdicts/disparity" and so on for
         the numbers of verdicts; of two models, "changes/widened" and so on. Characters that MLflow
-        does not allow are underscores. What has no finite value is left out.
+        does not allow are underscores, and long names are cut. What has no finite value is left
+        out.
 
         Examples
         --------
@@ -201,10 +205,10 @@ class Audit(AuditData):
             found[f"changes/{verdict.replace(' ', '_')}"] = float(changes.count(verdict))
         known: set[str] = set()
         for row in self.rows:
-            groups = (format_name(drop_decimals(group)) for group in row.groups)
-            first, second = (_NOT_IN_KEYS.sub("_", group) for group in groups)
-            attribute, metric = (_NOT_IN_KEYS.sub("_", one) for one in (row.attribute, row.metric))
-            name = f"{attribute}/{metric}/{first} vs {second}"
+            groups = " vs ".join(format_name(drop_decimals(group)) for group in row.groups)
+            parts = (_NOT_IN_KEYS.sub("_", one) for one in (row.attribute, row.metric, groups))
+            # no part may be "." or "..", as in a path
+            name = "/".join(one.strip(".") or "_" for one in parts)[:_LONGEST_KEY]
             while name in known:  # names that differ only in other characters
                 name += "_"
             known.add(name)
@@ -325,6 +329,71 @@ class Audit(AuditData):
             provenance=provenance,
             defaults=list_defaults(self.settings),
         )
+
+    def to_model_card(self) -> str:
+        """Return a section of a model card, in Markdown and without a heading.
+
+        Examples
+        --------
+        >>> import fairperm
+        >>> compas = fairperm.datasets.load_compas()
+        >>> audit = fairperm.audit(
+        ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
+        ...     sensitive_features="sex", metrics="fpr", rng=1,
+        ... )
+        >>> print(audit.to_model_card())
+        The false positive rate of ...
+        """
+        from fairperm.auditing.model_card import as_model_card
+
+        return as_model_card(self)
+
+    def to_eval_results(
+        self,
+        *,
+        task_type: str,
+        dataset_type: str,
+        dataset_name: str,
+        dataset_split: str | None = None,
+        dataset_revision: str | None = None,
+    ) -> list[EvalResult]:
+        """Return the value of each metric in each group for the head of a Hugging Face model card.
+
+        The group is the dataset's configuration, as in "sex=Female". Groups that are too small have
+        no results. Verdicts are in :meth:`to_model_card`.
+
+        Parameters
+        ----------
+        task_type, dataset_type, dataset_name, dataset_split, dataset_revision : str
+            As in ``huggingface_hub.EvalResult``: "tabular-classification", the identifier of the
+            data, their name, and which rows were audited.
+
+        Returns
+        -------
+        list of huggingface_hub.EvalResult
+        """
+        from fairperm.auditing.model_card import as_eval_results
+
+        return as_eval_results(
+            self,
+            task_type=task_type,
+            dataset_type=dataset_type,
+            dataset_name=dataset_name,
+            dataset_split=dataset_split,
+            dataset_revision=dataset_revision,
+        )
+
+    def log_to_mlflow(self) -> None:
+        """Log metrics, JSON and the report to the active run of MLflow.
+
+        As with MLflow's own functions, a run begins if none is active. Metrics are those of
+        :meth:`to_metrics`, and the artifacts ``fairperm/audit.json`` and ``fairperm/audit.html``.
+        """
+        with optional("log_to_mlflow"):
+            import mlflow
+        mlflow.log_metrics(self.to_metrics())
+        mlflow.log_dict(self.to_dict(), "fairperm/audit.json")
+        mlflow.log_text(self.to_html(), "fairperm/audit.html")
 
     def _repr_html_(self) -> str:
         from fairperm.report.page import as_notebook_html

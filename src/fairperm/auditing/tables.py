@@ -27,7 +27,7 @@ _WIDEST_NAME = 40
 _MAX_REASONS = 4  # of comparisons that are too small
 _GAP = "  "  # between columns
 # the columns of a table; of those with several names, a comparison has a line for each name
-_ONE_LINE = tuple(
+ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "values", "gap", "interval", "p", "p beyond", "p within"),
@@ -42,7 +42,7 @@ _TWO_LINES = (
     ("p beyond", "p within"),
 )
 _NARROW = (*_TWO_LINES[:3], ("p", "p beyond"))
-_CHANGES_ONE_LINE = tuple(
+CHANGES_ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "first", "second", "gap", "change", "interval", "p"),
@@ -104,9 +104,9 @@ def as_table(
     is about what a new model does to the gaps. Comparisons that are too small are one line of their
     section, unless ``shows_small``.
     """
-    layouts: Sequence[Layout] = (_ONE_LINE, _TWO_LINES, _NARROW)
+    layouts: Sequence[Layout] = (ONE_LINE, _TWO_LINES, _NARROW)
     if changes:
-        layouts = (_CHANGES_ONE_LINE, _CHANGES_TWO_LINES, _CHANGES_NARROW)
+        layouts = (CHANGES_ONE_LINE, _CHANGES_TWO_LINES, _CHANGES_NARROW)
     for layout in layouts:
         table = _make_table(audit, layout, changes=changes, shows_small=shows_small)
         if table.width <= width:
@@ -132,15 +132,11 @@ def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small:
     from rich.cells import cell_len
 
     shown = select_shown(audit, changes=changes, shows_small=shows_small)
-    layout = _drop_unused(layout, shown, changes=changes)
-    format_cells = _format_change_cells if changes else _format_cells
-    cells = {id(row): format_cells(row) for row in shown}
-    heads = {"second value": ""}
-    if audit.adjust:
-        heads |= {"interval": "adjusted interval", "p": "adjusted p"}
+    layout = drop_unused(layout, shown, changes=changes)
+    cells = {id(row): format_cells(row, changes=changes) for row in shown}
     n_lines = len(layout[0])
     has_ratios = not changes and any(row.ratio_bound is not None for row in shown)
-    titles = [[heads.get(name, name) for name in column] for column in layout]
+    titles = [[title_of(name, audit) for name in column] for column in layout]
 
     def measure(place: int) -> int:
         texts = (one[name] for one in cells.values() for name in layout[place] if name)
@@ -156,7 +152,7 @@ def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small:
             line += _GAP + " " * (columns - cell_len(text)) + text
         return [(line + _GAP, ""), verdict]
 
-    verdicts = [_name_verdict(row, changes=changes) for row in shown]
+    verdicts = [name_verdict(row, changes=changes) for row in shown]
     total = sum(wide) + len(_GAP) * len(wide) + max(map(len, [*verdicts, "verdict"]))
     lines = [
         write([title[n] for title in titles], ("verdict" if n == n_lines - 1 else "", ""))
@@ -168,7 +164,7 @@ def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small:
             lines.append([("", "")])
         lines.append([(title, "bold")])
         for row in (one for one in rows if id(one) in cells):
-            by_name, verdict = cells[id(row)], _name_verdict(row, changes=changes)
+            by_name, verdict = cells[id(row)], name_verdict(row, changes=changes)
             style = _STYLES[verdict_of(row, changes=changes)]
             for n in range(n_lines):
                 parts = [by_name[column[n]] if column[n] else "" for column in layout]
@@ -189,7 +185,7 @@ def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small:
     return Table(lines, [*columns, *(["ratio"] if has_ratios else [])], total)
 
 
-def _drop_unused(layout: Layout, rows: Sequence[AuditRow], *, changes: bool) -> Layout:
+def drop_unused(layout: Layout, rows: Sequence[AuditRow], *, changes: bool) -> Layout:
     """Return the layout without columns that are empty in all rows."""
     unused: set[str] = set()
     if changes:
@@ -237,7 +233,8 @@ def _fold(rows: Sequence[AuditRow], *, changes: bool) -> str:
     return f"{len(rows)} too small: {', '.join(distinct[:_MAX_REASONS])}{rest}"
 
 
-def _name_verdict(row: AuditRow, *, changes: bool) -> str:
+def name_verdict(row: AuditRow, *, changes: bool) -> str:
+    """Return the verdict, and whether the metric has no value."""
     tested = row.change if changes and row.change is not None else row
     return verdict_of(row, changes=changes) + (" (undefined)" if tested.result is None else "")
 
@@ -247,7 +244,17 @@ def _format_names(row: AuditRow) -> dict[str, str]:
     return {"first − second group": row.gap_name, "first group": first, "second group": second}
 
 
-def _format_cells(row: AuditRow) -> Mapping[str, str]:
+def title_of(column: str, audit: AuditData) -> str:
+    """Return what stands above a column."""
+    if column == "second value":
+        return ""
+    return f"adjusted {column}" if audit.adjust and column in {"interval", "p"} else column
+
+
+def format_cells(row: AuditRow, *, changes: bool) -> Mapping[str, str]:
+    """Return the texts of a comparison, or of its change, by the names of columns."""
+    if changes:
+        return _format_change_cells(row)
     return _format_names(row) | {
         "values": row.values_text,
         "value": row.value_texts[0],

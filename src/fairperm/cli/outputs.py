@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import check_target, write_whole
-from fairperm._utils.formatting import (
-    UNSAFE,
-    format_name,
-    format_pvalue,
-    neutralize,
-)
+from fairperm._utils.formatting import UNSAFE, escape_markdown, neutralize
 from fairperm.cli.terminal import print_text, write_message
 from fairperm.errors import InputError, shown
 
@@ -22,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from fairperm.auditing.result import Audit
-    from fairperm.hypothesis_tests.results.audits import AuditRow
-    from fairperm.hypothesis_tests.results.changes import GapChange
     from fairperm.selection.result import SelectionAudit, SelectionRow
 
 OUTPUTS = ("report", "json", "csv", "markdown", "junit", "xlsx", "state")  # options
@@ -96,102 +87,16 @@ def _write_line(cells: Iterable[object]) -> str:
     return out.getvalue().removesuffix("\r\n") + "\n"
 
 
-def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
-    """Return an audit as a table for a pull request, with the failed comparisons marked."""
-    from fairperm.auditing.text import footnotes, heading
-    from fairperm.auditing.verdicts import format_detectable_gap
-
-    has_margins = any(row.margin is not None for row in audit.rows)
-    has_ratios = any(row.ratio_bound is not None for row in audit.rows)
-    numbers = ["values", "gap", "adjusted interval", "adjusted p"]
-    numbers += ["p beyond", "p within"] if has_margins else []
-    numbers += ["ratio"] if has_ratios else []
-    numbers += ["detects gaps"]
-
-    def write(row: AuditRow) -> list[str]:
-        return [
-            row.values_text,
-            row.gap_text,
-            row.adjusted_interval_text,
-            format_pvalue(row.adjusted_pvalue),
-            *map(format_pvalue, _margin_pvalues(row) if has_margins else ()),
-            *((row.ratio_text,) if has_ratios else ()),
-            format_detectable_gap(row),
-        ]
-
-    cells = [(row, write(row), row.verdict) for row in audit.rows]
-    table = _write_comparisons(numbers, cells, failed, "disparity")
-    return _join_markdown(heading(audit), audit.answer, table, footnotes(audit, numbers))
-
-
-def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
-    """Return the changes of gaps as a table for a pull request, with the failed ones marked."""
-    from fairperm.auditing.text import changes_footnotes, heading
-
-    numbers = ["first", "second", "gap", "change", "adjusted interval", "adjusted p", "p of size"]
-
-    def write(change: GapChange) -> list[str]:
-        return [
-            *change.value_texts,
-            " → ".join(change.gap_texts),
-            change.change_text,
-            change.adjusted_interval_text,
-            format_pvalue(change.adjusted_pvalue),
-            format_pvalue(change.adjusted_size_pvalue),
-        ]
-
-    changes = [(row, row.change) for row in audit.rows if row.change is not None]
-    cells = [(row, write(change), change.verdict) for row, change in changes]
-    table = _write_comparisons(numbers, cells, failed, "widened")
-    notes = [f"Note: {write_message(note)}" for note in audit.notes]
-    head = heading(audit, changes=True)
-    return _join_markdown(head, audit.answer, table, changes_footnotes(audit), *notes)
-
-
-def _write_comparisons(
-    numbers: Sequence[str],
-    rows: Iterable[tuple[AuditRow, Sequence[str], str]],
-    failed: Sequence[Any],
-    worst: str,
-) -> list[str]:
-    """Return the lines of a table: each comparison with its numbers and its verdict."""
-    lines = [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
-    lines.append(f"|---|---|---|{'--:|' * len(numbers)}---|")
-    for row, texts, verdict in rows:
-        names = map(_escape, (format_name(row.attribute), format_name(row.metric), row.gap_name))
-        shown = f"**{verdict}**" if verdict == worst else verdict
-        mark = " ✗" if row in failed else ""
-        lines.append(f"| {' | '.join([*names, *texts])} | {shown}{mark} |")
-    return lines
-
-
-def _join_markdown(heading: str, answer: str, table: Sequence[str], *texts: str) -> str:
-    below = [line for text in texts for line in (_escape(text), "")]
-    above = [f"### {_escape(heading)}", "", _escape(answer), ""]
-    return "\n".join([*above, *table, "", *below])
-
-
 def selection_as_markdown(found: SelectionAudit, failed: Sequence[SelectionRow]) -> str:
     """Return an audit of selection as a table for a pull request, with the failed groups marked."""
-    lines = [_escape(found.answer), "", f"| {' | '.join(found.heads)} |"]
+    lines = [escape_markdown(found.answer), "", f"| {' | '.join(found.heads)} |"]
     lines += [f"|---|---|{'--:|' * (len(found.heads) - 3)}---|"]
     for row in found:
-        *cells, evidence = map(_escape, row.cells(in_strata=found.is_stratified))
+        *cells, evidence = map(escape_markdown, row.cells(in_strata=found.is_stratified))
         lines.append(f"| {' | '.join(cells)} | {evidence}{' ✗' if row in failed else ''} |")
     for note in found.footnotes:
-        lines += ["", f"Note: {_escape(write_message(note))}"]
+        lines += ["", f"Note: {escape_markdown(write_message(note))}"]
     return "\n".join([*lines, ""])
-
-
-def _margin_pvalues(row: AuditRow) -> tuple[float | None, float | None]:
-    return row.adjusted_exceedance_pvalue, row.adjusted_equivalence_pvalue
-
-
-def _escape(text: str) -> str:
-    # entities: a backslash does not keep GitHub from linking @people, #1 and addresses
-    text = re.sub(r"[&<>@#|`\[\]\\*~$!]", lambda found: f"&#{ord(found[0])};", text)
-    text = re.sub(r"(?<!\w)_|_(?!\w)", "&#95;", text)
-    return text.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
 def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:

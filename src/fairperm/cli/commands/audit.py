@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_name, state_pvalue
-from fairperm.cli import outputs
 from fairperm.cli.command import command
 from fairperm.cli.options import as_arguments
 from fairperm.cli.presenting import check_presentation, read_presentation
@@ -65,6 +64,7 @@ def run_audit(ctx: click.Context) -> int:
     """Run an audit of one model or of two with the options of a command, and return its code."""
     import fairperm
     from fairperm.auditing.gates import Gate, read_words
+    from fairperm.auditing.markdown import as_markdown
     from fairperm.data.arguments import CLASS_SCORE_METRICS, DEFAULT_METRICS
 
     run = Run(ctx)
@@ -110,12 +110,15 @@ def run_audit(ctx: click.Context) -> int:
             provenance=run.describe(settings),
             defaults=list_defaults(found.settings),
         )
-    as_markdown = outputs.as_markdown if is_of_one else outputs.changes_as_markdown
+    notes = map(write_message, found.notes)
     run.write(
         found.to_dict,
         settings,
         lambda: [row.cells() for row in found.rows],
-        (given["markdown"], lambda: as_markdown(found, failed)),
+        (
+            given["markdown"],
+            lambda: as_markdown(found, notes, changes=not is_of_one, failed=failed),
+        ),
         (given["junit"], lambda: _as_junit(found, failed, gate)),
     )
     if not run.is_silent:
