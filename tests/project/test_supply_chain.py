@@ -81,7 +81,8 @@ def test_constraints_allow_what_the_project_asks_for() -> None:
     asked = [Requirement(one) for one in PROJECT["project"]["dependencies"]]
     asked += of_extras(set(OPTIONAL) - {"mlflow"})  # which is tried in an environment of its own
     asked += [Requirement(one) for one in PROJECT["build-system"]["requires"]]
-    groups = set(PROJECT["dependency-groups"]) - {"logs", "peers"}  # environments of their own, too
+    own = {"cards", "logs", "peers"}  # environments of their own, too
+    groups = set(PROJECT["dependency-groups"]) - own
     asked += [one for group in groups for one in required(group)]
     versions = pinned()
     for one in asked:
