@@ -473,7 +473,7 @@ def test_command(tmp_path: Path) -> None:
     assert lacking.returncode == 2
     assert b"--prediction-new or --score-new must be given" in lacking.stderr
     narrow = run("compare", path, *given, *options, COLUMNS="40").stdout.decode()
-    assert "    verdict  widened" in narrow
+    assert "    verdict   widened" in narrow
 
 
 LEVEL, DATA_SETS = 0.05, 300

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import escape_markdown, format_name
 from fairperm.auditing.tables import (
-    CHANGES_ONE_LINE,
-    ONE_LINE,
-    drop_unused,
     format_cells,
+    list_columns,
     name_verdict,
     title_of,
 )
@@ -47,8 +45,7 @@ def describe_gaps(
 ) -> str:
     """Return the answer, the table, what its columns and words mean, and the notes."""
     rows = [row for row in audit.rows if row.change is not None or not changes]
-    layout = drop_unused(CHANGES_ONE_LINE if changes else ONE_LINE, rows, changes=changes)
-    name, *columns = (one for (one,) in layout)
+    name, *columns = list_columns(rows, changes=changes)
     heads = ["attribute", "metric", *(title_of(one, audit) for one in (name, *columns)), "verdict"]
     table = [f"| {' | '.join(heads)} |", f"|---|---|---|{'--:|' * len(columns)}---|"]
     for row in rows:

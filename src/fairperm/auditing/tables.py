@@ -27,7 +27,7 @@ _WIDEST_NAME = 40
 _MAX_REASONS = 4  # of comparisons that are too small
 _GAP = "  "  # between columns
 # the columns of a table; of those with several names, a comparison has a line for each name
-ONE_LINE = tuple(
+_ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "values", "gap", "interval", "p", "p beyond", "p within"),
@@ -42,7 +42,7 @@ _TWO_LINES = (
     ("p beyond", "p within"),
 )
 _NARROW = (*_TWO_LINES[:3], ("p", "p beyond"))
-CHANGES_ONE_LINE = tuple(
+_CHANGES_ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "first", "second", "gap", "change", "interval", "p"),
@@ -104,9 +104,9 @@ def as_table(
     is about what a new model does to the gaps. Comparisons that are too small are one line of their
     section, unless ``shows_small``.
     """
-    layouts: Sequence[Layout] = (ONE_LINE, _TWO_LINES, _NARROW)
+    layouts: Sequence[Layout] = (_ONE_LINE, _TWO_LINES, _NARROW)
     if changes:
-        layouts = (CHANGES_ONE_LINE, _CHANGES_TWO_LINES, _CHANGES_NARROW)
+        layouts = (_CHANGES_ONE_LINE, _CHANGES_TWO_LINES, _CHANGES_NARROW)
     for layout in layouts:
         table = _make_table(audit, layout, changes=changes, shows_small=shows_small)
         if table.width <= width:
@@ -128,11 +128,17 @@ def select_shown(
     ]
 
 
+def list_columns(rows: Sequence[AuditRow], *, changes: bool = False) -> list[str]:
+    """Return the columns of a table with one line for each of these comparisons."""
+    layout = _drop_unused(_CHANGES_ONE_LINE if changes else _ONE_LINE, rows, changes=changes)
+    return [name for (name,) in layout]
+
+
 def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small: bool) -> Table:
     from rich.cells import cell_len
 
     shown = select_shown(audit, changes=changes, shows_small=shows_small)
-    layout = drop_unused(layout, shown, changes=changes)
+    layout = _drop_unused(layout, shown, changes=changes)
     cells = {id(row): format_cells(row, changes=changes) for row in shown}
     n_lines = len(layout[0])
     has_ratios = not changes and any(row.ratio_bound is not None for row in shown)
@@ -185,7 +191,7 @@ def _make_table(audit: AuditData, layout: Layout, *, changes: bool, shows_small:
     return Table(lines, [*columns, *(["ratio"] if has_ratios else [])], total)
 
 
-def drop_unused(layout: Layout, rows: Sequence[AuditRow], *, changes: bool) -> Layout:
+def _drop_unused(layout: Layout, rows: Sequence[AuditRow], *, changes: bool) -> Layout:
     """Return the layout without columns that are empty in all rows."""
     unused: set[str] = set()
     if changes:

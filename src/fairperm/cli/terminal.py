@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairperm._utils.formatting import (
+    NONE,
     escape_controls,
     format_name,
-    format_pvalue,
     wrap_text,
 )
 from fairperm._utils.progress import keep_silent
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.result import Audit
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary
-    from fairperm.hypothesis_tests.results.changes import GapChange
     from fairperm.selection.result import SelectionRow
 
 _WIDTH_OF_PIPES = 110
@@ -228,54 +227,33 @@ def print_audit(audit: Audit, *, changes: bool = False, shows_small: bool = Fals
     for paragraph in (audit.answer, text.heading(audit, changes=changes)):
         print_text(wrap(paragraph) + "\n")
     print_text(render(table.as_rich()) if fits else _as_lines(shown, changes=changes))
-    columns = table.columns if fits else ("ratio",)
+    columns = table.columns if fits else tables.list_columns(shown, changes=changes)
     rules = text.changes_footnotes(audit) if changes else text.footnotes(audit, columns, shown)
     print_text("\n" + wrap(rules))
 
 
 def _as_lines(rows: Sequence[AuditRow], *, changes: bool) -> str:
     """Return the comparisons one below the other, for terminals too narrow for a table."""
+    from fairperm.auditing import tables
 
     def fill(text: str, indent: str) -> str:
         return "\n".join(wrap_text(text, width(), indent, f"{indent}  ", breaks_words=True))
 
     lines = []
     section = None
+    columns = tables.list_columns(rows, changes=changes)[1:]
+    wide = max(map(len, [*columns, "verdict"]))
     for row in rows:
         if section != (section := (row.attribute, row.metric)):
-            lines += [
-                "",
-                fill(f"{format_name(row.attribute)} · {format_name(row.metric)}", ""),
-            ]
+            names = f"{format_name(row.attribute)} · {format_name(row.metric)}"
+            lines += ["", fill(names, "")]
         lines.append(fill(row.gap_name, "  "))
-        if changes and row.change is not None:
-            lines += _change_lines(row.change)
-            continue
-        lines.append(f"    values   {row.values_text}")
-        if row.result is not None:
-            lines += [
-                f"    gap      {row.gap_text}",
-                f"    interval {row.adjusted_interval_text}",
-                f"    p        {format_pvalue(row.adjusted_pvalue)}",
-            ]
-        lines.append(f"    verdict  {row.verdict}")
-        if row.ratio_bound is not None:
-            lines.append(f"    ratio    {row.ratio_text}")
+        cells = tables.format_cells(row, changes=changes)
+        verdict = tables.verdict_of(row, changes=changes)
+        for name, text in (*((one, cells[one]) for one in columns), ("verdict", verdict)):
+            if text not in {"", NONE}:
+                lines.append(fill(f"{name:<{wide}} {text}", "    "))
     return "\n".join(lines[1:])
-
-
-def _change_lines(change: GapChange) -> list[str]:
-    lines = []
-    if change.result is not None:
-        lines = [
-            *(f"    values   {one}" for one in change.value_texts),
-            f"    gap      {' → '.join(change.gap_texts)}",
-            f"    change   {change.change_text}",
-            f"    interval {change.adjusted_interval_text}",
-            f"    p        {format_pvalue(change.adjusted_pvalue)}",
-            f"    of size  {format_pvalue(change.adjusted_size_pvalue)}",
-        ]
-    return [*lines, f"    verdict  {change.verdict}"]
 
 
 def print_seed(seed: int) -> None:
