@@ -80,26 +80,26 @@ def test_lists_of_anything(rows: list[tuple[Hashable, Hashable]]) -> None:
     assert counted(*columns) == expected
 
 
-def integers(size: int, n: int = LONG) -> NDArray[np.int64]:
+def integers(size: int, n: int = 5000) -> NDArray[np.int64]:
     return RNG.integers(0, size, n)
 
 
 MANY: dict[str, Sequence[Any]] = {
-    "16 cells": [integers(2), integers(2), integers(4)],
+    "16 cells": [integers(2, LONG), integers(2, LONG), integers(4, LONG)],
     "256 cells": [integers(16), integers(16)],
-    "256 values and one": [integers(256), np.full(LONG, 7)],
-    "one and 256 values": [np.full(LONG, 7), integers(256)],
+    "256 values and one": [integers(256, LONG), np.full(LONG, 7)],
+    "one and 256 values": [np.full(5000, 7), integers(256)],
     "257 cells": [integers(257)],
-    "2**20 cells": [integers(2**10, 5000), integers(2**10, 5000)],
-    "more than 2**20 cells": [integers(2**10, 5000), integers(2**10, 5000) - 5, integers(2, 5000)],
-    "bytes, 2**24 cells": [(integers(256, 5000) - 128).astype(np.int8) for _ in range(3)],
+    "2**20 cells": [integers(2**10), integers(2**10)],
+    "more than 2**20 cells": [integers(2**10), integers(2**10) - 5, integers(2)],
+    "bytes, 2**24 cells": [(integers(256) - 128).astype(np.int8) for _ in range(3)],
     "above 2**63, many cells": [
-        integers(2**11, 5000).astype(np.uint64) + np.uint64(2**63) for _ in range(2)
+        integers(2**11).astype(np.uint64) + np.uint64(2**63) for _ in range(2)
     ],
     "wide range": [integers(5) * 10**15, integers(2)],
-    "wide range, many values": [RNG.integers(-(2**62), 2**62, 5000), integers(2, 5000)],
+    "wide range, many values": [RNG.integers(-(2**62), 2**62, 5000), integers(2)],
     "16 strings": [integers(16).astype("U2"), integers(2)],
-    "17 strings": [integers(17).astype("U2"), integers(2)],
+    "17 strings": [integers(17, LONG).astype("U2"), integers(2, LONG)],
     "1000 byte strings": [integers(1000).astype("S3"), integers(2)],
     "floats": [integers(50) / 7, integers(2)],
     "32-bit floats": [(integers(50) / 7).astype(np.float32), integers(2)],

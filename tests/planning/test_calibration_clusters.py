@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, linprog, minimize
 from scipy.stats import fisher_exact
 
-from fairperm import calibrate, metric_names, permutation_test
+from fairperm import calibrate, permutation_test
 from fairperm.data.sample import Sample
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import check_resampling
@@ -26,7 +26,7 @@ from fairperm.planning import equal_groups
 from fairperm.planning.equal_groups import compute_values, impose_gap
 from fairperm.planning.populations import Population, select_units
 from fairperm.planning.repeated_tests import RepeatedTest
-from tests.planning.test_equal_groups import SKLEARN, data
+from tests.planning.test_equal_groups import clustered, of_rows, repeat_test
 from tests.support.simulations import SURE, at_most
 
 Array = NDArray[np.float64]
@@ -35,54 +35,7 @@ Columns = dict[str, Any]
 LEVEL = 0.05
 
 
-def clustered(metric: str) -> Columns:
-    """Return groups that differ in everything, 100 and 140 rows in clusters of one to four."""
-    sizes = np.random.default_rng(5).integers(1, 5, 150)
-    first, second = np.repeat(np.arange(60), sizes[:60]), np.repeat(np.arange(90), sizes[60:])
-    return {**data(metric), "cluster": np.r_[first[:100], 1000 + second[:140]]}
-
-
-def repeat_test(given: Columns) -> RepeatedTest:
-    return RepeatedTest.of(given, check_resampling(9, 1, None, False), 0.95)
-
-
-def of_rows(table: Sample, chance: Array) -> Array:
-    """Return the weight of each row of the table if clusters have these chances."""
-    assert table.cluster is not None
-    assert table.alike is not None
-    weight: Array = chance[table.cluster] * table.count / table.alike
-    return weight
-
-
 # The population: clusters are what is weighted, and the groups are equal.
-
-
-@pytest.mark.parametrize("metric", metric_names())
-def test_groups_are_made_equal_in_every_metric(metric: str) -> None:
-    made = repeat_test(clustered(metric))
-    parts, own = made.plan.metric.parts, made.shares()
-    found = impose_gap(made.table, parts, own, 0.0)
-    first, second = (np.array(compute_values(made.table, parts, one)) for one in found)
-    assert first == pytest.approx(second, rel=0, abs=1e-9)
-    label = made.table.columns.get("y_true", np.zeros(0))
-    for side, (one, of) in enumerate(zip(found, own, strict=True)):
-        assert one.sum() == pytest.approx(1, abs=1e-12)
-        assert not one[select_units(made.table).group != side].any()
-        if label.dtype != np.float64 and metric not in {"base_rate", "mean_score"}:
-            shares = [np.bincount(label.astype(int), of_rows(made.table, two)) for two in (one, of)]
-            expected = shares[1] / shares[1].sum()
-            assert shares[0] / shares[0].sum() == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("metric", SKLEARN)
-def test_scikit_learn_finds_them_equal(metric: str) -> None:
-    made = repeat_test(clustered(metric))
-    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
-    columns = [made.table.columns[name] for name in made.plan.metric.columns]
-    first, second = (
-        SKLEARN[metric](*columns, sample_weight=of_rows(made.table, one)) for one in found
-    )
-    assert first == pytest.approx(second, rel=0, abs=1e-9)
 
 
 @pytest.mark.validate

@@ -16,10 +16,12 @@ from scipy.optimize import minimize
 from sklearn import metrics as sklearn
 
 from fairperm import metric_names
+from fairperm.data.sample import Sample
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.metrics import get_metric
 from fairperm.planning import equal_groups
 from fairperm.planning.equal_groups import UnreachableError, compute_values, impose_gap
+from fairperm.planning.populations import select_units
 from fairperm.planning.repeated_tests import RepeatedTest
 from tests.support.helpers import rows
 
@@ -63,30 +65,62 @@ def data(metric: str) -> dict[str, Any]:
     return {**columns, "sensitive_features": group, "metric": metric, "variance": None}
 
 
+def clustered(metric: str) -> dict[str, Any]:
+    """Return the same rows in clusters of one to four."""
+    sizes = np.random.default_rng(5).integers(1, 5, 150)
+    first, second = np.repeat(np.arange(60), sizes[:60]), np.repeat(np.arange(90), sizes[60:])
+    return {**data(metric), "cluster": np.r_[first[:100], 1000 + second[:140]]}
+
+
+def weighted(metric: str) -> dict[str, Any]:
+    return {**data(metric), "sample_weight": np.random.default_rng(3).uniform(0.5, 2, N)}
+
+
 def repeat_test(given: dict[str, Any]) -> RepeatedTest:
     return RepeatedTest.of(given, check_resampling(9, 1, None, False), 0.95)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["rows alone", "weights"])
+def of_rows(table: Sample, chance: Array) -> Array:
+    """Return the weight of each row of the table if clusters have these chances."""
+    if table.cluster is None:
+        return chance
+    assert table.alike is not None
+    weight: Array = chance[table.cluster] * table.count / table.alike
+    return weight / weight.sum()
+
+
+every_kind = pytest.mark.parametrize(
+    "make",
+    [
+        weighted,
+        pytest.param(data, marks=pytest.mark.validate),
+        pytest.param(clustered, marks=pytest.mark.validate),
+    ],
+)
+
+
+@every_kind
 @pytest.mark.parametrize("metric", metric_names())
-def test_groups_are_made_equal_in_every_metric(metric: str, *, weighted: bool) -> None:
-    weight = np.random.default_rng(3).uniform(0.5, 2, N) if weighted else None
-    made = repeat_test({**data(metric), "sample_weight": weight})
+def test_groups_are_made_equal_in_every_metric(
+    metric: str, make: Callable[[str], dict[str, Any]]
+) -> None:
+    made = repeat_test(make(metric))
     parts, own = made.plan.metric.parts, made.shares()
-    for gap in (0.0, 0.01) if len(parts) == 1 else (0.0,):
+    for gap in (0.0, 0.01) if len(parts) == 1 and make is not clustered else (0.0,):
         found = impose_gap(made.table, parts, own, gap)
         first, second = (np.array(compute_values(made.table, parts, one)) for one in found)
         assert first - second == pytest.approx(gap, rel=0, abs=1e-9)
         before = np.array([compute_values(made.table, parts, one) for one in own])
-        if gap == 0:
+        if gap == 0 and make is not clustered:
             assert np.all((before.min(axis=0) <= first) & (first <= before.max(axis=0)))
         for side, (one, of) in enumerate(zip(found, own, strict=True)):
             assert one.sum() == pytest.approx(1, abs=1e-12)
-            assert not one[made.table.group != side].any()
+            assert not one[select_units(made.table).group != side].any()
             label = made.table.columns.get("y_true", np.zeros(0))
-            if label.dtype != np.float64 and metric != "base_rate":
-                shares = [np.bincount(label.astype(int), chance) for chance in (one, of)]
-                assert shares[0] == pytest.approx(shares[1], abs=1e-12)
+            if label.dtype != np.float64 and metric not in {"base_rate", "mean_score"}:
+                weights = (of_rows(made.table, chance) for chance in (one, of))
+                shares = [np.bincount(label.astype(int), weight) for weight in weights]
+                assert shares[0] == pytest.approx(shares[1], abs=1e-9)
 
 
 SKLEARN: dict[str, Callable[..., Any]] = {
@@ -103,12 +137,15 @@ SKLEARN: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.parametrize("make", [data, clustered])
 @pytest.mark.parametrize("metric", SKLEARN)
-def test_scikit_learn_finds_them_equal(metric: str) -> None:
-    made = repeat_test(data(metric))
+def test_scikit_learn_finds_them_equal(metric: str, make: Callable[[str], dict[str, Any]]) -> None:
+    made = repeat_test(make(metric))
     found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     columns = [made.table.columns[name] for name in made.plan.metric.columns]
-    first, second = (SKLEARN[metric](*columns, sample_weight=one) for one in found)
+    first, second = (
+        SKLEARN[metric](*columns, sample_weight=of_rows(made.table, one)) for one in found
+    )
     assert first == pytest.approx(second, rel=0, abs=1e-9)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 
 import fairperm
 
@@ -26,6 +27,11 @@ LAZY: dict[str, Callable[[pa.Table], Any]] = {
         table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3
     ),
 }
+
+# Dask is slow: in ``make test`` it counts, and is refused, but does not try everything
+by_engine = pytest.mark.parametrize(
+    "form", ["duckdb", "polars", pytest.param("dask", marks=pytest.mark.validate)]
+)
 
 
 def sample(n: int, *, seed: int = 20200823, decimals: int | None = 2) -> pa.Table:

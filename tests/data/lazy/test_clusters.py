@@ -14,7 +14,7 @@ from fairperm import InputError
 from fairperm.data.lazy import choice as counting
 from fairperm.data.lazy import clusters
 from fairperm.data.lazy import counting as lazy
-from tests.support.lazy_data import LAZY, clustered, number_bins, run, same
+from tests.support.lazy_data import LAZY, by_engine, clustered, number_bins, run, same
 
 WITH = {"cluster": "person"}
 CASES: dict[str, dict[str, Any]] = {
@@ -96,7 +96,7 @@ def test_other_tests_and_functions(is_counted: bool) -> None:
         assert audits[0].to_dict() == audits[1].to_dict()
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_missing_values(form: str) -> None:
     table = clustered(300, 3)
     columns = table.to_pydict()
@@ -135,19 +135,6 @@ def test_bins_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
         result = run(LAZY["duckdb"](table), "roc_auc", score_bins=8, **WITH)
     assert np.array_equal(result.null_distribution, by_hand.null_distribution)
     assert result.binning_errors is not None
-
-
-def test_what_clusters_are_called_does_not_matter() -> None:
-    """Rows of ranks 1, 5, 6 and of 2, 3, 7 have equal sums and sums of squares."""
-    table = clustered(900, 3)
-    names = np.random.default_rng(5).permutation(300)
-    renamed = table.set_column(6, "person", pa.array(names[table["person"].to_numpy()]))
-
-    def auc(y_true: Any, y_pred: Any) -> float:
-        return float(np.mean(y_pred[y_true == 1]) - np.mean(y_pred[y_true == 0]))
-
-    for metric in ("roc_auc", auc):
-        assert same(run(renamed, metric, **WITH), run(table, metric, **WITH))
 
 
 def test_a_cluster_in_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +179,7 @@ def test_no_row_is_lost_whose_value_comes_back_as_another() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_clusters_that_are_also_outcomes(form: str) -> None:
     table = clustered(300, 15)
     options: dict[str, Any] = {"y_pred": "label", "sensitive_features": "sex"}

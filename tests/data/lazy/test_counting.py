@@ -18,7 +18,7 @@ from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy.backends import stage
 from fairperm.engines import choice
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
-from tests.support.lazy_data import EAGER, LAZY, run, same, sample, with_gaps
+from tests.support.lazy_data import EAGER, LAZY, by_engine, run, same, sample, with_gaps
 
 FORMS = {**{f"{name} eager": form for name, form in EAGER.items()}, **LAZY}
 RATE = {"metric": "false_negative_rate", "scheme": "pooled"}
@@ -93,28 +93,7 @@ def test_the_same_engine_draws_however_often_scores_repeat(metric: str, distinct
     assert same(run(LAZY["duckdb"](table), metric), run(table, metric))
 
 
-@pytest.mark.parametrize("cluster", ["f1_score", "roc_auc", "true_positive_rate"])
-def test_clusters(cluster: str) -> None:
-    table = sample(600)
-    where = np.random.default_rng(3).integers(0, 2, 300)[table["person"].to_numpy()]
-    table = table.set_column(3, "sex", pa.array(np.array(["Female", "Male"])[where]))
-    expected = run(table, cluster, cluster="person")
-    for name, form in LAZY.items():
-        assert same(run(form(table), cluster, cluster="person"), expected), name
-
-
-def test_callables_get_the_same_rows() -> None:
-    table = sample(300)
-
-    def share(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
-        return float(np.average(y_true == (y_pred >= 0.5), weights=sample_weight))
-
-    expected = run(table, share)
-    for name, form in LAZY.items():
-        assert same(run(form(table), share), expected), name
-
-
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_audits(form: str) -> None:
     table = sample(1000)
     options: dict[str, Any] = {
@@ -131,23 +110,10 @@ def test_audits(form: str) -> None:
     assert first.to_dict() == second.to_dict()
 
 
-@pytest.mark.parametrize("form", LAZY)
-def test_all_groups(form: str) -> None:
-    table = sample(700)
-    options: dict[str, Any] = {"n_resamples": 99, "rng": 3, "data": table, "y_score": "score"}
-    lazy_options = {**options, "data": LAZY[form](table)}
-    for metric in ("roc_auc", "accuracy"):
-        one, other = (
-            fairperm.omnibus_test("label", sensitive_features="region", metric=metric, **chosen)
-            for chosen in (options, lazy_options)
-        )
-        assert same(one, other)
-
-
 # Scores and labels of every kind.
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 @pytest.mark.parametrize("threshold", [0.7, 0.1, 0.3])
 def test_a_threshold_has_the_precision_of_the_scores(form: str, threshold: float) -> None:
     table = sample(400)
@@ -159,7 +125,7 @@ def test_a_threshold_has_the_precision_of_the_scores(form: str, threshold: float
     assert same(run(table, y_pred="predicted", y_score=None, **RATE), expected)
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 @pytest.mark.parametrize("score", ["integers", "decimals"])
 def test_scores_need_not_be_floats(form: str, score: str) -> None:
     table = sample(400)
@@ -185,7 +151,7 @@ def test_missing_values(form: str, metric: str) -> None:
         run(LAZY[form](table), metric, control_features="region")
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_labels_of_any_kind(form: str) -> None:
     table = sample(400)
     is_one = table["label"].to_numpy() == 1
@@ -213,7 +179,7 @@ def test_infinite_scores_are_refused(form: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b", "a`b", 'a"b', "ä", "select", "rows", "prediction"])
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_names_of_columns_can_be_anything(form: str, name: str) -> None:
     table = sample(400)
     renamed = table.rename_columns({"sex": name, "score": f"{name} score", "label": f"{name}?"})
@@ -255,11 +221,6 @@ def test_names_of_columns_can_be_anything(form: str, name: str) -> None:
 def test_refusals(form: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(fairperm.FairpermError, match=said):
         run(LAZY[form](sample(400)), **{"metric": "accuracy", **options})
-
-
-def test_score_bins_are_for_lazy_frames() -> None:
-    with pytest.raises(InputError, match="score_bins is for lazy frames"):
-        run(sample(400), "roc_auc", score_bins=10)
 
 
 @pytest.mark.parametrize("form", LAZY)
@@ -341,7 +302,7 @@ def test_a_file_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("most", [lazy.MAX_KINDS, 500], ids=["scores", "intervals"])
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 @pytest.mark.parametrize(
     "options",
     [

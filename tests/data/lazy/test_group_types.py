@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.support.lazy_data import LAZY, run, same, sample
+from tests.support.lazy_data import LAZY, by_engine, run, same, sample
 
 GROUPS: dict[str, tuple[Any, Any, Any]] = {
     "date": (dt.date(2020, 1, 1), dt.date(2021, 1, 1), None),
@@ -31,7 +31,7 @@ GROUPS: dict[str, tuple[Any, Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 @pytest.mark.parametrize("kind", GROUPS)
 def test_groups_of_any_type(kind: str, form: str) -> None:
     table = sample(400)

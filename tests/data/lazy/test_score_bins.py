@@ -16,7 +16,7 @@ from fairperm.data import sample as samples
 from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy.backends import BinnableRows
 from fairperm.hypothesis_tests.comparison import Comparison
-from tests.support.lazy_data import LAZY, number_bins, run, same, sample
+from tests.support.lazy_data import LAZY, by_engine, number_bins, run, same, sample
 
 BINS = 50
 RNG = np.random.default_rng(11)
@@ -116,7 +116,7 @@ def test_bins_move_no_auc_by_more_than_their_bound(name: str) -> None:
     assert is_noted == (total > 0.1 * binned.standard_error)
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_draws_over_bins_are_those_of_the_binned_scores(form: str) -> None:
     """Bins of smooth scores have equal width on the scale of fourth roots."""
     table = sample(2_000, decimals=None)
@@ -213,7 +213,7 @@ def test_tests_at_a_margin_allow_for_what_bins_hide(skewed: pa.Table) -> None:
     assert by_ratio.lower.statistic == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_single_precision_and_missing_scores_are_binned_alike(form: str) -> None:
     table = sample(2_000, decimals=None)
     values = table["score"].to_pylist()
@@ -363,7 +363,7 @@ def test_a_test_of_all_groups_says_what_bins_may_have_moved() -> None:
     assert fairperm.omnibus_test("label", score_bins=4_096, **options).notes == ()
 
 
-@pytest.mark.parametrize("form", LAZY)
+@by_engine
 def test_a_column_of_bins_keeps_its_values_as_predictions_and_strata(form: str) -> None:
     table = sample(1_000, decimals=0)
     options: dict[str, Any] = {"y_true": "label", "y_pred": "score", "y_score": "score"}
