@@ -406,12 +406,6 @@ def test_sweeps_of_all_pairs_of_groups(tmp_path: Path) -> None:
     assert table.startswith("first_group,second_group,metric,threshold")
 
 
-def test_debug_shows_where(plain: Path) -> None:
-    done = start("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g", "--debug")
-    assert done.returncode != 0
-    assert b"Traceback" in done.stderr
-
-
 def test_gate(unlike: Path, tmp_path: Path) -> None:
     arguments = ("audit", unlike, *COLUMNS, "--metric", "selection_rate", "--metric", "base_rate")
     assert run(*arguments).returncode == 0

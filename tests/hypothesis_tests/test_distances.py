@@ -337,19 +337,6 @@ def test_distances_of_lift() -> None:
 # Invariances.
 
 
-def test_sums_do_not_depend_on_the_order_of_rows() -> None:
-    table = sample(200, decimals=1)
-    found = set()
-    for seed in range(8):
-        order = np.random.default_rng(seed).permutation(200)
-        (one,) = distance_test(
-            "score", sensitive_features="sex", control_features="region", sample_weight="weight",
-            data=table.take(order), n_resamples=64, rng=1,
-        ).comparisons  # fmt: skip
-        found.add((one.distance, one.expected, one.gap_at))
-    assert len(found) == 1
-
-
 def test_very_large_weights_hide_no_others() -> None:
     """Two rows have nearly all the weight: in some permutations, of one group."""
     x, w = np.arange(6.0), np.array([1e8, 1, 2, 1e8, 4, 5])

@@ -32,22 +32,6 @@ def effective(metric: str, *strata: Pair) -> Any:
     return effective_rows(comparison, rates=True)
 
 
-def test_as_many_rows_matter_as_there_are_if_they_matter_alike() -> None:
-    # of the balanced accuracy of such a group, every row moves it as much as every other
-    found = effective("balanced_accuracy", ((25, 25, 25, 25), (10, 10, 10, 10)))
-    assert found[0].tolist() == pytest.approx([100, 40])
-
-
-def test_rows_that_matter_to_f1() -> None:
-    # influences by hand: d/dtp = 2(fp + fn)/D², d/dfp = d/dfn = −2tp/D², and tn has none
-    expected = []
-    for _, fp, fn, tp in FEW:
-        influences = [2 * (fp + fn)] * tp + [-2 * tp] * (fp + fn)
-        squares = np.array(influences, float) ** 2
-        expected.append(squares.sum() ** 2 / (squares**2).sum())
-    assert effective("f1_score", FEW)[0].tolist() == pytest.approx(expected)
-
-
 def test_rows_that_matter_to_a_mean() -> None:
     rng = np.random.default_rng(1)
     error, group = rng.normal(size=50), np.repeat(["a", "b"], [30, 20])
@@ -61,12 +45,6 @@ def test_rows_that_matter_to_a_mean() -> None:
         n = (deviation**2).sum() ** 2 / (deviation**4).sum()
         assert n < MIN_INFLUENTIAL_ROWS
         assert f"Only about {n:.0f} rows of group '{name}' show how" in note
-
-
-def test_no_variance_rests_on_no_rows() -> None:
-    found = effective("f1_score", ((30, 0, 0, 50), (30, 20, 20, 30)))[0]
-    assert found[0] == 0
-    assert found[1] >= MIN_INFLUENTIAL_ROWS
 
 
 @pytest.mark.parametrize(
@@ -264,18 +242,6 @@ def test_an_auc_whose_variance_shows_enough_rows_has_them(seed: int) -> None:
     assert np.isinf(found).all() == (variance * n * (n - 1) / 4 >= MIN_INFLUENTIAL_ROWS)
 
 
-def test_strata_of_the_auc_count_by_their_shares() -> None:
-    given = auc_rows(3)
-    twice: dict[str, Any] = {name: np.tile(column, 2) for name, column in given.items()}
-    stratum = np.repeat([0, 1], AUC_ROWS)
-    plan = Plan.choose(get_metric("roc_auc"), "auto", "auto")
-    one, both = (
-        effective_rows(Comparison.of(read_table(inputs, plan.metric), plan, ("a", "b"), None))
-        for inputs in (Inputs(**given), Inputs(**twice, control_features=stratum))
-    )
-    assert both.tolist() == [pytest.approx((2 * one[0]).tolist())]
-
-
 def test_strata_with_one_row_of_each_label_count_as_rows() -> None:
     """The AUC of such a stratum is 0 or 1, as one outcome of a rate."""
     score = np.array([[2, 1, 3, 0]] * 15 + [[1, 2, 3, 0]] * 5 + [[3, 0, 1, 2]] * 10)
@@ -339,31 +305,6 @@ def test_strata_with_one_row_of_a_group_count_as_rows() -> None:
     squares = (gap - gap.mean()) ** 2
     n = squares.sum() ** 2 / (squares**2).sum()
     assert effective_in_strata(given) == pytest.approx([n, n])
-
-
-@pytest.mark.parametrize("metric", ["mean_error", "selection_rate"])
-def test_strata_that_lack_a_group_change_nothing(metric: str) -> None:
-    """Errors are widened by the clusters that count, and intervals know of no other rows."""
-    given = strata_of_errors([(4, 30), (5, 20)])
-    options: dict[str, Any] = {"metric": metric, "n_resamples": 99, "rng": 1}
-    if metric == "mean_error":
-        given["cluster"] = np.arange(len(given["y_true"]))
-    else:  # all rows are alike: the interval comes from all strata together
-        given["y_pred"] = given["y_true"] = np.zeros(len(given["y_true"]), int)
-    with_more = {
-        name: np.append(column, np.full(50, 0 if name == "y_true" else column[0]))
-        for name, column in given.items()
-    }
-    with_more["control_features"][-50:] = 7
-    if "cluster" in given:
-        with_more["cluster"][-50:] = 1000 + np.arange(50)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fairperm.FairpermWarning)
-        plain, more = (fairperm.permutation_test(**one, **options) for one in (given, with_more))
-    assert more.standard_error == pytest.approx(plain.standard_error)
-    assert more.statistic == pytest.approx(plain.statistic)
-    if metric == "selection_rate":
-        assert more.confidence_interval == pytest.approx(plain.confidence_interval)
 
 
 @pytest.mark.parametrize("setting", [rare_misses, uneven_weights, few_clusters, few_positives])

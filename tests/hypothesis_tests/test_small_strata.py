@@ -151,28 +151,6 @@ def in_clusters(seed: int, gap: float = 0.0) -> dict[str, Any]:
 # -- Quick ---------------------------------------------------------------------------------------
 
 
-def test_pairs_find_a_gap_and_have_an_interval() -> None:
-    """It is the paired test: the error is that of the mean of the pairs' differences."""
-    rng = np.random.default_rng(0)
-    group = np.tile(["a", "b"], 100)
-    y_pred = rng.normal(size=200) + 5 * (group == "a")
-    result = permutation_test(
-        np.zeros(200),
-        y_pred,
-        sensitive_features=group,
-        control_features=np.repeat(np.arange(100), 2),
-        metric="mean_error",
-        n_resamples=199,
-        rng=0,
-    )
-    difference = y_pred[::2] - y_pred[1::2]
-    assert result.pvalue == 2 / 200
-    assert result.standard_error == pytest.approx(difference.std(ddof=1) / 10, rel=1e-9)
-    low, high = result.confidence_interval
-    assert 4 < low < result.difference < high < 6
-    assert result.notes == ()  # 199 permuted gaps of a mean are not quite centred at zero
-
-
 def test_variances_of_strata_and_between_strata_add_up() -> None:
     """By hand: two strata with variances of their own, and three in which a group has one row."""
     first, second = [3, 2, 1, 1, 2], [4, 2, 1, 3, 1]

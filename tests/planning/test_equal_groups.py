@@ -86,7 +86,8 @@ def of_rows(table: Sample, chance: Array) -> Array:
         return chance
     assert table.alike is not None
     weight: Array = chance[table.cluster] * table.count / table.alike
-    return weight / weight.sum()
+    weight /= weight.sum()
+    return weight
 
 
 every_kind = pytest.mark.parametrize(

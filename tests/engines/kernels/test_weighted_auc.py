@@ -89,19 +89,6 @@ def test_every_lane_is_the_definition(is_clustered: bool, decimals: int, spread:
     np.testing.assert_allclose(variance, expected[1], rtol=1e-9, atol=1e-20)
 
 
-@pytest.mark.parametrize("left_out", ["sample_weight", "cluster"])
-def test_threads_change_nothing(left_out: str) -> None:
-    data = {name: column for name, column in clustered(1).items() if name != left_out}
-    nulls = [
-        fairperm.permutation_test(
-            **data, metric="roc_auc", n_resamples=n, rng=1, n_jobs=n_jobs
-        ).null_distribution
-        for n, n_jobs in ((300, 1), (300, 2), (300, 4), (100, 1))
-    ]
-    for other in nulls[1:]:
-        assert np.array_equal(other, nulls[0][: len(other)], equal_nan=True)
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("left_out", ["", "sample_weight", "cluster"])
 def test_variance_is_obuchowskis(seed: int, left_out: str) -> None:

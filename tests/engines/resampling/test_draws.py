@@ -18,7 +18,6 @@ from fairperm.engines.resampling.blocks import BLOCK, Resampling
 from fairperm.engines.resampling.draws import (
     bootstrap,
     bootstrap_sample,
-    permute,
     random_subset,
     thinned_subset,
 )
@@ -111,23 +110,6 @@ CELLS = Cells(
     weights=None,
     order=(0, 1),
 )
-
-
-def test_permuting_keeps_strata_and_blocks() -> None:
-    drawn = permute(CELLS, DRAWS, stream(4, 0))
-    assert (drawn.sum(axis=2) == CELLS.counts.sum(axis=1)).all()
-    for s in range(2):
-        for cells in (slice(0, 2), slice(2, 4)):
-            first = CELLS.counts[s, 0, cells].sum()
-            totals = CELLS.counts[s, :, cells].sum(axis=0)
-            pmf = stats.multivariate_hypergeom(totals, first).pmf
-            assert_distributed(drawn[:, s, 0, cells], pmf, totals.tolist())
-
-
-def test_blocks_are_permuted_independently() -> None:
-    drawn = permute(CELLS, DRAWS, stream(5, 0))[:, :, 0, [0, 2]].reshape(DRAWS, 4)
-    off_diagonal = np.asarray(np.corrcoef(drawn.T))[np.triu_indices(4, 1)]
-    assert (np.abs(off_diagonal) < 5 / math.sqrt(DRAWS)).all()
 
 
 def test_bootstrap_is_multinomial() -> None:

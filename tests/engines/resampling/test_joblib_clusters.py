@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 from tests.support.callables import accuracy, auc, labels, plain_accuracy, run, scores
 
 # two workers of pytest would each start a cluster
-pytestmark = pytest.mark.xdist_group("dask")
+pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("dask")]
 
 
 @pytest.fixture(scope="module")
