@@ -53,6 +53,7 @@ class Block:
     def run(self, namespace: dict[str, Any], page: str) -> None:
         """Do with the block what a reader does, in the current folder."""
         if self.title is not None:
+            Path(self.title).parent.mkdir(parents=True, exist_ok=True)
             Path(self.title).write_text(self.text)
         if self.language not in _RUNNERS:
             raise AssertionError(f"{page}:{self.line}: no way to run {self.language or 'plain'!r}")
@@ -141,18 +142,20 @@ def _run(command: str) -> subprocess.CompletedProcess[str]:
 
 def _yaml(block: Block, _: dict[str, Any], page: str) -> None:
     """Parse it, and run the fairperm commands of a workflow's steps."""
-    for script in _scripts(yaml.safe_load(block.text)):
+    for script in scripts(yaml.safe_load(block.text)):
         for command in script.replace("\\\n", " ").splitlines():
             if command.startswith("fairperm "):
                 done = _run(command)
                 assert done.returncode in {0, 1}, f"{page}:{block.line}: {done.stdout}"
 
 
-def _scripts(node: Any) -> list[str]:
+def scripts(node: Any) -> list[str]:
+    """Return the shell scripts of a workflow of GitHub, GitLab or Azure."""
     if isinstance(node, dict):
-        own = [node["run"]] if isinstance(node.get("run"), str) else []
-        return own + [one for value in node.values() for one in _scripts(value)]
-    return [one for value in node for one in _scripts(value)] if isinstance(node, list) else []
+        own = [node[name] for name in ("run", "script") if name in node]
+        texts = ["\n".join(one) if isinstance(one, list) else str(one) for one in own]
+        return texts + [one for value in node.values() for one in scripts(value)]
+    return [one for value in node for one in scripts(value)] if isinstance(node, list) else []
 
 
 def _toml(block: Block, _: dict[str, Any], page: str) -> None:
