@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 # compiles the kernels, which Numba keeps: each worker of pytest would compile those that are not
 KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
 
-.PHONY: demo test validate coverage reproduce bench bench-scale bench-peers bench-levels bench-before docs dist constraints clean
+.PHONY: demo test validate coverage reproduce bench bench-scale bench-peers bench-levels compare-peers bench-before docs dist constraints clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -66,6 +66,10 @@ bench-peers: .peers/installed
 LEVELS ?= --write
 bench-levels: .peers/installed
 	.peers/bin/python -m benchmarks.peers.levels $(LEVELS)
+
+# which questions each of them answers, into docs/compared.md
+compare-peers: .peers/installed
+	.peers/bin/python -m benchmarks.peers.compared --write
 
 # the speed and memory of an older commit and of today, side by side
 OLD ?= b888749

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from benchmarks.bench_peers import BEGIN, END
-from benchmarks.peers import installed, measuring, page
+from benchmarks.peers import compared, installed, measuring, page
 from benchmarks.peers.questions import METRICS, Question, question
 from benchmarks.peers.tools import TOOLS, Answer
 
@@ -121,3 +121,17 @@ def test_the_page_has_every_tool() -> None:
     assert [name for name in TOOLS if f"| {name} |" not in made] == []
     assert f"({page.SVG})" in made
     assert (DOCS / page.SVG).stat().st_size < 300_000
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("tool", [one for one in compared.TOOLS if one.is_installed])
+def test_the_page_of_comparisons_says_what_runs(tool: compared.Tool) -> None:
+    written = (DOCS / "compared.md").read_text(encoding="utf-8").split(compared.BEGIN)[1]
+    head, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in written.splitlines()
+        if line.startswith("|")
+    )
+    column = next(i for i, name in enumerate(head) if name.startswith(f"{tool.package} "))
+    answers = compared.answers(tool)
+    assert {row[0]: row[column] for row in rows[: len(answers)]} == answers
