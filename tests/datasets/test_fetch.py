@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairperm.datasets import fetch, fetch_adult, fetch_compas, load_compas
+from fairperm.datasets import fetch, fetch_adult, fetch_compas, fetch_german, load_compas
 from fairperm.errors import InputError
 from tests.support.original_files import compas_file, compas_record, write_originals
 
 Columns = dict[str, NDArray[Any]]
 
-FETCHES = (fetch_compas, fetch_adult)
+FETCHES = (fetch_compas, fetch_adult, fetch_german)
 
 
 @pytest.fixture
@@ -63,6 +63,15 @@ def test_adult_has_both_halves_with_labels_as_numbers_and_none_for_question_mark
     assert list(adult) == [*fetch._ADULT_COLUMNS, "split"]
 
 
+def test_german_has_labels_as_numbers_and_sexes(folder: Path) -> None:
+    german = fetch_german()
+    assert german["bad_risk"].tolist() == [0, 1, 0]
+    assert german["sex"].tolist() == ["male", "female", "female"]
+    assert german["age"].tolist() == [67, 22, 49]
+    assert german["foreign_worker"].tolist() == ["A201", "A201", "A202"]
+    assert "class" not in german
+
+
 @pytest.mark.parametrize("fetch", FETCHES)
 def test_numbers_are_integers_and_all_else_is_text(
     folder: Path, fetch: Callable[..., Columns]
@@ -101,23 +110,27 @@ def test_folder_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(
         InputError, match=r"FAIRPERM_DATA must be the path of a folder; got '.*gone"
     ):
-        fetch_adult()
+        fetch_german()
 
 
 def test_home_is_understood_in_the_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("HOME", str(folder.parent))
     monkeypatch.setenv("USERPROFILE", str(folder.parent))
     monkeypatch.setenv("FAIRPERM_DATA", str(Path("~") / folder.name))
-    assert len(fetch_adult()["age"]) == 4
+    assert len(fetch_german()["age"]) == 3
 
 
 @pytest.mark.parametrize(
     ("file", "content", "fetch", "message"),
     [
-        ("adult.data", "\n\n", fetch_adult, r"adult\.data must have rows; it has none\."),
         (
-            *("adult.data", b"\xff\xfe", fetch_adult),
-            r"adult\.data must be a CSV file in UTF-8: .* byte 0xff in position 0: .*\.",
+            *("german.data", "A11 6 A34\n", fetch_german),
+            r"german\.data must have 21 values in every line; line 1 has 3\.",
+        ),
+        ("german.data", "\n\n", fetch_german, r"german\.data must have rows; it has none\."),
+        (
+            *("german.data", b"\xff\xfe", fetch_german),
+            r"german\.data must be a CSV file in UTF-8: .* byte 0xff in position 0: .*\.",
         ),
         (
             *("adult.data", "39, a, b\n", fetch_adult),
@@ -200,8 +213,19 @@ def test_real_adult_is_the_published_one(real_data: Path) -> None:
     }
 
 
+def test_real_german_is_the_published_one(real_data: Path) -> None:
+    german = fetch_german()
+    assert Counter(german["bad_risk"].tolist()) == {0: 700, 1: 300}
+    assert Counter(german["personal_status_sex"]) == {"A93": 548, "A92": 310, "A94": 92, "A91": 50}
+    assert Counter(german["sex"]) == {"male": 690, "female": 310}
+
+
 def test_checksums_are_of_these_data_as_uci_writes_them(real_data: Path) -> None:
-    adult = fetch_adult()
+    adult, german = fetch_adult(), fetch_german()
+    german["class"] = german["bad_risk"] + 1
+    rows = zip(*(german[name] for name in fetch._GERMAN_COLUMNS), strict=True)
+    text = "".join(" ".join(map(str, row)) + "\n" for row in rows)
+    assert md5(text) == fetch._GERMAN.md5
     adult["income"] = np.array(["<=50K", ">50K"])[adult["income"]]
     for original, split, before, end in zip(
         fetch._ADULT, ("train", "test"), ("", "|1x3 Cross validator\n"), ("", "."), strict=True

@@ -13,15 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from fairperm.datasets import DataUnavailableError, fetch, fetch_adult, fetch_compas, store
+from fairperm.datasets import DataUnavailableError, fetch, fetch_adult, fetch_german, store
 from fairperm.datasets.store import Original, cache_folder
 from fairperm.errors import FairpermError, FairpermWarning
-from tests.support.original_files import ADULT_TEST, ADULT_TRAIN
-from tests.support.original_files import COMPAS as COMPAS_FILE
+from tests.support.original_files import ADULT_TEST, ADULT_TRAIN, GERMAN
 
-COMPAS = COMPAS_FILE.replace("\r\n", "\n")
-NAME = "compas-scores-two-years.csv"
-FILES = {NAME: COMPAS, "adult.data": ADULT_TRAIN, "adult.test": ADULT_TEST}
+FILES = {"german.data": GERMAN, "adult.data": ADULT_TRAIN, "adult.test": ADULT_TEST}
 
 
 class Server(ThreadingHTTPServer):
@@ -85,7 +82,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def server(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Return a server from which Adult and COMPAS are downloaded."""
+    """Return a server from which Adult and German are downloaded."""
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -97,7 +94,7 @@ def server(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             )
             for name, text in FILES.items()
         }
-        monkeypatch.setattr(fetch, "_COMPAS", originals[NAME])
+        monkeypatch.setattr(fetch, "_GERMAN", originals["german.data"])
         monkeypatch.setattr(fetch, "_ADULT", (originals["adult.data"], originals["adult.test"]))
         yield server
         server.over.set()
@@ -111,11 +108,11 @@ def kept(cache: Path) -> dict[str, str]:
 
 
 def test_download_is_kept_and_not_repeated(server: Server, cache: Path) -> None:
-    assert fetch_compas()["two_year_recid"].tolist() == [0, 1, 1]
-    assert kept(cache) == {NAME: COMPAS}
+    assert fetch_german()["bad_risk"].tolist() == [0, 1, 0]
+    assert kept(cache) == {"german.data": GERMAN}
     server.behaviour = "missing"
-    assert fetch_compas()["two_year_recid"].tolist() == [0, 1, 1]
-    assert server.asked == [NAME]
+    assert fetch_german()["bad_risk"].tolist() == [0, 1, 0]
+    assert server.asked == ["german.data"]
 
 
 def test_all_files_of_a_data_set_are_downloaded_but_only_those_that_lack(
@@ -130,9 +127,9 @@ def test_all_files_of_a_data_set_are_downloaded_but_only_those_that_lack(
 
 def test_damaged_file_in_the_cache_is_replaced(server: Server, cache: Path) -> None:
     cache.mkdir(parents=True)
-    (cache / NAME).write_text(COMPAS[:-20])
-    assert len(fetch_compas()["age"]) == 3
-    assert kept(cache) == {NAME: COMPAS}
+    (cache / "german.data").write_text(GERMAN[:-20])
+    assert len(fetch_german()["age"]) == 3
+    assert kept(cache) == {"german.data": GERMAN}
 
 
 def test_folder_without_the_data_leads_on_to_the_download(
@@ -140,7 +137,7 @@ def test_folder_without_the_data_leads_on_to_the_download(
 ) -> None:
     (tmp_path / "own").mkdir()
     monkeypatch.setenv("FAIRPERM_DATA", str(tmp_path / "own"))
-    assert len(fetch_compas()["age"]) == 3
+    assert len(fetch_german()["age"]) == 3
     assert not list((tmp_path / "own").iterdir())
 
 
@@ -160,23 +157,23 @@ def test_failed_download_says_why_and_leaves_nothing(
     monkeypatch.setattr(store, "TIMEOUT", 0.3)
     server.behaviour = behaviour
     message = (
-        rf"{NAME} is not in the folder of FAIRPERM_DATA \(not set\), not in the cache "
-        rf"\('.*fairperm'\), and could not be downloaded from {server.url}/{NAME}: "
+        r"german\.data is not in the folder of FAIRPERM_DATA \(not set\), not in the cache "
+        rf"\('.*fairperm'\), and could not be downloaded from {server.url}/german\.data: "
         rf"{reason}\. Download it on a machine with a network, and set FAIRPERM_DATA to the folder "
-        rf"that has {NAME}\."
+        r"that has german\.data\."
     )
     with pytest.raises(DataUnavailableError, match=message):
-        fetch_compas()
+        fetch_german()
     assert kept(cache) == {}
 
 
 def test_damaged_file_stays_if_there_is_no_better_one(server: Server, cache: Path) -> None:
     cache.mkdir(parents=True)
-    (cache / NAME).write_text("half")
+    (cache / "german.data").write_text("half")
     server.behaviour = "changed"
     with pytest.raises(DataUnavailableError, match=r"do not have md5"):
-        fetch_compas()
-    assert kept(cache) == {NAME: "half"}
+        fetch_german()
+    assert kept(cache) == {"german.data": "half"}
 
 
 def test_without_a_network_the_message_says_where_to_put_the_files(
@@ -202,10 +199,8 @@ def test_cache_that_cannot_be_written_is_a_warning_only(
     server: Server, cache: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
-    with pytest.warns(
-        FairpermWarning, match=r"compas-scores-two-years\.csv was downloaded but could not be"
-    ) as w:
-        assert len(fetch_compas()["age"]) == 3
+    with pytest.warns(FairpermWarning, match=r"german\.data was downloaded but could not be") as w:
+        assert len(fetch_german()["age"]) == 3
     assert Path(w[0].filename) == Path(__file__)
 
 
@@ -245,7 +240,7 @@ def test_relative_cache_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_addresses_are_secure_and_the_sources_own() -> None:
-    for one in (fetch._COMPAS, *fetch._ADULT):
+    for one in (fetch._COMPAS, *fetch._ADULT, fetch._GERMAN):
         assert one.url.startswith(
             (
                 "https://archive.ics.uci.edu/ml/machine-learning-databases/",

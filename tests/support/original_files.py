@@ -29,6 +29,11 @@ ADULT_TEST = """\
 7688, 0, 40, Cuba, >50K.
 
 """
+GERMAN = """\
+A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1
+A12 48 A32 A43 5951 A61 A73 2 A92 A101 2 A121 22 A143 A152 1 A173 1 A191 A201 2
+A14 12 A34 A46 2096 A61 A74 2 A95 A101 3 A121 49 A143 A152 1 A172 2 A191 A202 1
+"""
 
 
 def compas_record(**values: object) -> dict[str, str]:
@@ -64,8 +69,10 @@ def compas_file(records: Iterable[dict[str, str]]) -> str:
     return text.getvalue()
 
 
-COMPAS = compas_file(
-    [
+def write_originals(folder: Path) -> Path:
+    """Write a few rows of each data set, in the sources' own formats."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [
         compas_record(id=1, sex="Female", two_year_recid=0, is_recid=0),
         compas_record(id=2, days_b_screening_arrest=""),
         compas_record(id=3, days_b_screening_arrest=31),
@@ -75,15 +82,10 @@ COMPAS = compas_file(
         compas_record(id=7, score_text="N/A"),
         compas_record(id=8, age=22, age_cat="Less than 25", c_charge_desc="Theft, other"),
     ]
-)
-
-
-def write_originals(folder: Path) -> Path:
-    """Write a few rows of each data set, in the sources' own formats."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "compas-scores-two-years.csv").write_bytes(COMPAS.encode())
+    (folder / "compas-scores-two-years.csv").write_bytes(compas_file(records).encode())
     (folder / "adult.data").write_text(ADULT_TRAIN)
     (folder / "adult.test").write_text(ADULT_TEST)
+    (folder / "german.data").write_text(GERMAN)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Data sets: one that ships with fairperm, for examples without a network, and two to fetch."""
+"""Data sets: one that ships with fairperm, for examples without a network, and three to fetch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, overload
 
 from numpy.typing import NDArray
 
-from fairperm.datasets.fetch import fetch_adult, fetch_compas
+from fairperm.datasets.fetch import fetch_adult, fetch_compas, fetch_german
 from fairperm.datasets.store import DataUnavailableError
 from fairperm.datasets.tables import Backend, check_backend, make_columns, make_frame, read_records
 
-__all__ = ["DataUnavailableError", "fetch_adult", "fetch_compas", "load_compas"]
+__all__ = ["DataUnavailableError", "fetch_adult", "fetch_compas", "fetch_german", "load_compas"]
 
 _COLUMNS = ("decile_score", "two_year_recid", "sex", "race", "age_band")
 

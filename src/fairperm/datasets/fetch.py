@@ -1,4 +1,4 @@
-"""COMPAS with all its features, and Adult, from their original sources."""
+"""COMPAS with all its features, Adult and German credit, from their original sources."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _ADULT = (
     Original("adult.data", f"{_UCI}/adult/adult.data", "5d7c39d7b8804f071cdd1f2a7c460872"),
     Original("adult.test", f"{_UCI}/adult/adult.test", "35238206dfdf7f1fe215bbb874adecdc"),
 )
-ORIGINALS = (_COMPAS, *_ADULT)
+_GERMAN = Original(
+    "german.data", f"{_UCI}/statlog/german/german.data", "6b94c2e35480e671545e52a808a8a549"
+)
+ORIGINALS = (_COMPAS, *_ADULT, _GERMAN)
 _COMPAS_COLUMNS = (
     *("sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count"),
     *("priors_count", "c_charge_degree", "c_charge_desc", "decile_score", "score_text"),
@@ -44,10 +47,18 @@ _ADULT_COLUMNS = (
     *("native-country", "income"),
 )
 _INCOMES = {"<=50K": 0, ">50K": 1, "<=50K.": 0, ">50K.": 1}
-_INTEGERS = {  # of both data sets
+_GERMAN_COLUMNS = (
+    *("status", "duration", "credit_history", "purpose", "credit_amount", "savings", "employment"),
+    *("installment_rate", "personal_status_sex", "other_debtors", "residence_since", "property"),
+    *("age", "other_installment_plans", "housing", "existing_credits", "job", "num_liable"),
+    *("telephone", "foreign_worker", "class"),
+)
+_GERMAN_SEXES = {"A91": "male", "A92": "female", "A93": "male", "A94": "male", "A95": "female"}
+_INTEGERS = {  # of all three data sets
     *("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
     *("decile_score", "fnlwgt", "education-num", "capital-gain", "capital-loss"),
-    "hours-per-week",
+    *("hours-per-week", "duration", "credit_amount", "installment_rate", "residence_since"),
+    *("existing_credits", "num_liable"),
 }
 
 
@@ -157,6 +168,65 @@ def fetch_adult(backend: Backend | None = None) -> Any:
         part["split"] = np.full(len(records), half, object)
         parts.append(part)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return make_frame(columns, backend)
+
+
+@overload
+def fetch_german(backend: None = None) -> dict[str, NDArray[Any]]: ...
+@overload
+def fetch_german(backend: Backend) -> Any: ...
+def fetch_german(backend: Backend | None = None) -> Any:
+    """Fetch the German credit data: which of 1,000 loans of a bank in the 1970s went bad.
+
+    Parameters
+    ----------
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        The kind of data frame to return; by default, a dict of NumPy arrays.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray, or a data frame of the backend
+        One row for each loan. The target is ``bad_risk``; the sensitive columns are ``sex``,
+        ``age`` and ``foreign_worker``. UCI's ``german.doc`` explains the codes.
+
+        - ``duration`` (months), ``credit_amount`` (Deutsche Mark), ``installment_rate``,
+          ``residence_since``, ``age``, ``existing_credits``, ``num_liable``: integers.
+        - ``status`` (of the account), ``credit_history``, ``purpose``, ``savings``,
+          ``employment``, ``personal_status_sex``, ``other_debtors``, ``property``,
+          ``other_installment_plans``, ``housing``, ``job``, ``telephone``, ``foreign_worker``:
+          codes such as "A11".
+        - ``bad_risk``: 1 if the file's class is 2 (bad), 0 if it is 1 (good).
+        - ``sex``: "female" or "male", from ``personal_status_sex``; see the notes.
+
+    Notes
+    -----
+    ``sex`` follows the code table in ``german.doc`` and is widely used. According to Grömping
+    (2019), that table is wrong: the code A92, "female", includes unmarried men, so the sex cannot
+    be known from these data. Bad loans (300) are over-represented on purpose.
+
+    The licence is CC BY 4.0 (H. Hofmann, "Statlog (German Credit Data)", UCI Machine Learning
+    Repository, 1994, doi:10.24432/C5NC77). :class:`DataUnavailableError` says where the file is
+    looked for.
+
+    References
+    ----------
+    U. Grömping, "South German Credit Data: Correcting a Widely Used Data Set", report 4/2019,
+    Beuth University of Applied Sciences Berlin, 2019.
+
+    Examples
+    --------
+    >>> from fairperm.datasets import fetch_german
+    >>> german = fetch_german()  # doctest: +SKIP
+    >>> int(german["bad_risk"].sum())  # doctest: +SKIP
+    300
+    """
+    backend = check_backend(backend)
+    ((file, content),) = read_files(_GERMAN).items()
+    records = read_records(content, file, header=_GERMAN_COLUMNS, delimiter=" ")
+    columns = make_columns(records, file, _GERMAN_COLUMNS[:-1], _INTEGERS)
+    columns["bad_risk"] = np.array(decode(records, "class", file, {"1": 0, "2": 1}), np.int64)
+    sexes = decode(records, "personal_status_sex", file, _GERMAN_SEXES)
+    columns["sex"] = np.array(sexes, object)
     return make_frame(columns, backend)
 
 
