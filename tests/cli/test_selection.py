@@ -126,7 +126,10 @@ def test_a_title_above_the_header_is_skipped_and_a_page_and_a_workbook_written(
     outputs = ("--report", "a.html", "--xlsx", "out.xlsx", "--from", "2025-01-01")
     done = run(*given, "--skip", "2", *outputs, cwd=folder)  # as the sheet numbers its rows
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert "2025-01-01" in (folder / "a.html").read_text()
+    page = (folder / "a.html").read_text()
+    assert "2025-01-01" in page
+    assert "fairperm selection a.xlsx --selected hired" in page  # how to make it again
+    assert "sha256 of a.xlsx" in page
     assert load_workbook(folder / "out.xlsx").sheetnames == ["About", "sex", "race", "sex × race"]
     same = run(*given, "--skip", "1", "--xlsx", "a.xlsx", cwd=folder)
     assert same.returncode == 2
@@ -156,7 +159,10 @@ def test_gates(folder: Path, options: tuple[str, ...], code: int, said: str) -> 
         (("--group", "sex"), "--selected or --score must be given"),
         ((*HIRED, "--score", "points", "--group", "sex"), "--selected or --score must be given"),
         (HIRED, "--group must be given"),
-        (("--selected", "hired", "--group", "sex"), "Pass --pos-label yes"),
+        (
+            ("--selected", "hired", "--group", "sex"),
+            "Pass --pos-label no or --pos-label yes,",
+        ),
         ((*HIRED, "--group", "sx"), "Did you mean 'sex'?"),
         ((*HIRED, "--group", "sex", "--threshold", "3"), "--threshold needs --score."),
         (("--score", "points", "--group", "sex", "--threshold", "x"), "--threshold must be"),

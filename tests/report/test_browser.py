@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fairperm import selection_audit
 from tests.support.browser import find_browser
 from tests.support.commands import succeeded
 from tests.support.report_pages import (
@@ -252,6 +253,37 @@ def test_short_form_of_compas_prints_on_three_pages(browser: Browser, folder: Pa
     with opened(browser, path) as (page, _):
         for paper in ("A4", "Letter"):
             assert page.pdf(format=paper).count(b"/Type /Page\n") <= 3
+
+
+@pytest.mark.validate
+def test_page_of_a_selection_prints_on_three_pages(browser: Browser, folder: Path) -> None:
+    """With strata, both sexes and seven groups; each table is as wide as the paper."""
+    races = (
+        *("Hispanic or Latino", "White", "Black or African American", "Asian", "Two or More Races"),
+        *("Native Hawaiian or Other Pacific Islander", "American Indian or Alaska Native"),
+    )
+    people = [(sex, race, job) for sex in ("Female", "Male") for race in races for job in "AB"]
+    path = folder / "selection.html"
+    selection_audit(
+        [20 + 3 * i for i in range(len(people))],
+        applicants=[100 + 7 * i for i in range(len(people))],
+        sensitive_features={
+            "Gender": [one[0] for one in people],
+            "Race": [one[1] for one in people],
+        },
+        control_features=[one[2] for one in people],
+        source="applicant tracking system",
+        start="2025-01-01",
+        end="2025-12-31",
+        why_excluded="fewer than 2 % of the applicants",
+    ).to_html(path, author="A. Author", note="A note of one line.")
+    with opened(browser, path) as (page, _):
+        for paper in ("A4", "Letter"):
+            assert page.pdf(format=paper).count(b"/Type /Page\n") <= 3
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 680, "height": 900})  # A4 between its margins
+        widths = "Array.from(document.querySelectorAll('table')).map((one) => one.offsetWidth)"
+        assert max(page.evaluate(widths)) <= 680
 
 
 @pytest.mark.validate

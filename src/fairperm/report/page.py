@@ -189,8 +189,12 @@ def findings_as_html(
     method: Sequence[str],
     provenance: Mapping[str, object],
     facts: Mapping[str, str] | None = None,
+    short: bool = False,
 ) -> str:
-    """Return a report of findings with tables, and write it to `path` if there is one."""
+    """Return a report of findings with tables, and write it to `path` if there is one.
+
+    A ``short`` one is printed in small type.
+    """
     from fairperm.report import charts
 
     drawn = {
@@ -209,6 +213,7 @@ def findings_as_html(
         findings=[(one.title, one.text, drawn.get(i)) for i, one in enumerate(findings)],
         tables=tables,
         method=method,
+        short=short,
         **_split_provenance(provenance),
     )
 

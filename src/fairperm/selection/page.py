@@ -27,7 +27,7 @@ from fairperm.selection.tables import list_facts, make_tables
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fairperm.plots.parts import Spec
     from fairperm.selection.result import SelectionAudit, SelectionRow
@@ -54,6 +54,7 @@ def as_html(
     title: str | None,
     author: str | None,
     note: str | None,
+    provenance: Mapping[str, object] | None,
 ) -> str:
     """Return the page, and write it to `path` if there is one."""
     picture = Finding(
@@ -70,7 +71,7 @@ def as_html(
         path,
         eyebrow="Audit of selection rates",
         title=title or "Who was selected",
-        summary=found.answer,
+        summary="\n".join(found.answers),
         facts=facts,
         findings=[picture],
         tables=[
@@ -87,7 +88,9 @@ def as_html(
             "bound": found.four_fifths,
             "minimum share": found.minimum_share,
             "confidence level": found.confidence_level,
+            **(provenance or {}),
         },
+        short=True,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -257,7 +257,12 @@ class SelectionAudit(PlainResult):
     @property
     def answer(self) -> str:
         """What the audit found, in a sentence for each attribute with groups to compare."""
-        return " ".join(self._answer(one) for one in self.attributes if self.compared(one))
+        return " ".join(self.answers)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The answer of each attribute with groups to compare."""
+        return tuple(self._answer(one) for one in self.attributes if self.compared(one))
 
     def _answer(self, attribute: str) -> str:
         rows, low = self.compared(attribute), self.lowest(attribute)
@@ -270,6 +275,7 @@ class SelectionAudit(PlainResult):
             low.interval or (0.0, 1.0),
             evidence,
             self.four_fifths,
+            low.applicants_to_decide,
         )
 
     def to_frame(self, library: str | None = None) -> Any:
@@ -320,14 +326,16 @@ class SelectionAudit(PlainResult):
         title: str | None = None,
         author: str | None = None,
         note: str | None = None,
+        provenance: Mapping[str, object] | None = None,
     ) -> str:
         """Return a page to print, with every table and one picture; with a `path`, write it too.
 
-        It is one file, which loads nothing from the network.
+        It is one file, which loads nothing from the network. `provenance` says what else is needed
+        to make it again, by name: the command, the file, its hash.
         """
         from fairperm.selection.page import as_html
 
-        return as_html(self, path, title=title, author=author, note=note)
+        return as_html(self, path, title=title, author=author, note=note, provenance=provenance)
 
     def __repr__(self) -> str:
         lines = wrap_answer(self.answer)

@@ -45,9 +45,10 @@ def selection(ctx: click.Context) -> int:
     found: SelectionAudit = run.call(lambda progress, **given: fairperm.selection_audit(**given))
     warn_of_similar_names(found, quiet=run.given["quiet"])
     failed = find_failed(found, run.given["fail_on"])
+    settings = run.settings()
     run.write(
         found.to_dict,
-        run.settings(),
+        settings,
         lambda: found.to_frame("pyarrow").to_pylist(),
         (run.given["markdown"], lambda: outputs.selection_as_markdown(found, failed)),
         (run.given["junit"], lambda: _as_junit(found, failed)),
@@ -56,7 +57,7 @@ def selection(ctx: click.Context) -> int:
         found.to_excel(run.given["xlsx"])
     if run.given["report"]:
         texts = {name: run.given[name] for name in ("title", "author", "note")}
-        found.to_html(run.given["report"], **texts)
+        found.to_html(run.given["report"], **texts, provenance=run.describe(settings))
     run.say(repr(replace(found, notes=run.unseen(found.notes))), None)
     return report_failures(found, failed, run.given["fail_on"])
 
