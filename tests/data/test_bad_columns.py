@@ -131,10 +131,11 @@ y_true=[], y_pred=[], sensitive_features=[] → y_true must have at least one ro
 y_true=[None] * 8, missing='drop' →
     y_true must have at least one row; got none. missing='drop' dropped all 8 rows.
 y_true=[2, 1, 0, 0, 1, 1, 0, 0] →
-    y_true {BINARY}; got the values 0, 1, 2. Pass pos_label to compare one class
+    y_true {BINARY}; got the values 0, 1, 2. Pass pos_label: that value means yes
 y_true=[1, 2] * 4 →
-    y_true {BINARY}; got the values 1, 2. Pass pos_label=2 if that is the positive one.
-y_true=YES_NO → y_true {BINARY}; got the values 'no', 'yes'. Pass pos_label='yes' if that is
+    y_true {BINARY}; got the values 1, 2. Pass pos_label=1 or pos_label=2, whichever means yes.
+y_true=YES_NO →
+    y_true {BINARY}; got the values 'no', 'yes'. Pass pos_label='no' or pos_label='yes', whichever
 y_pred=SCORES →
     y_pred {BINARY}; got the values 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9. Pass scores as
     y_score, with a threshold.

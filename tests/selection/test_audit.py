@@ -48,15 +48,20 @@ def test_attributes_and_their_intersections() -> None:
 
 
 def test_unknown_groups_are_counted_and_compared_with_nobody() -> None:
-    extra = [None, " ", "Unknown", "missing", "decline"]
-    found = audit(
-        selected=HIRED + [1] * 5,
-        sensitive_features={"sex": SEX + extra},
-        unknown=["unknown", "Decline"],
-    )
+    extra = [None, " ", "Unknown", "missing", "Decline to self-identify", "not-disclosed"]
+    extra += ["I prefer not to say", "I don't wish to answer"]
+    people: Any = {"selected": HIRED + [1] * 8, "sensitive_features": {"sex": SEX + extra}}
+    found = audit(**people)
     assert found.rows == audit().rows
-    assert (found.unknown[0].applicants, found.applicants, found.selected) == (5, 125, 65)
-    assert found.notes == ("sex: 5 applicants have no known group, and count in no rate.",)
+    assert (found.unknown[0].applicants, found.applicants, found.selected) == (8, 128, 68)
+    (note,) = found.notes
+    assert note.startswith("sex: 8 applicants have no known group (")
+    assert "'not-disclosed', missing), and count in no rate" in note
+    named = audit(**people, unknown=["DECLINE to self identify"])
+    assert [row.applicants for row in named if row.impact_ratio is None] == [1, 1, 1, 1]
+    assert named.unknown[0].applicants == 4
+    known = ["Not Hispanic or Latino", "Declined", "Other"]
+    assert len(audit(sensitive_features={"sex": SEX[:-3] + known})) == 5
 
 
 def test_small_groups_are_listed_and_left_out() -> None:
@@ -160,7 +165,8 @@ def test_texts() -> None:
             (0.3, 0.6),
             (0.3, 0.9),
             {"below": 1, "at least": 2, "undecided": 1},
-            "Of its 4 groups, 1 is shown to be below 0.8, 2 are shown to be at least 0.8 and 1 is "
+            "is below 0.8 (about 7,800 applicants with these rates would decide). Of its "
+            "4 groups, 1 is shown to be below 0.8, 2 are shown to be at least 0.8 and 1 is "
             "undecided.",
         ),
     ],
@@ -168,7 +174,7 @@ def test_texts() -> None:
 def test_answers_say_what_the_interval_says(
     rates: tuple[float, float], interval: tuple[float, float], evidence: Any, said: str
 ) -> None:
-    assert said in answer_impact("sex", ("women", "men"), rates, interval, evidence, 0.8)
+    assert said in answer_impact("sex", ("women", "men"), rates, interval, evidence, 0.8, 7762.5)
 
 
 COUNTS = {"sex": ["men", "men", "women", "women"], "hired": [1, 0, 1, 0], "n": [48, 32, 12, 28]}

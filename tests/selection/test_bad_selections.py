@@ -20,8 +20,8 @@ REFUSALS = table(
 selected=None → Pass selected or score; got neither.
 score=HIRED → Pass selected or score; got both.
 selected=['yes', 'no'] * 10 →
-    selected must be {BINARY}; got the values 'no', 'yes'. Pass pos_label='yes' if that is the
-    positive one.
+    selected must be {BINARY}; got the values 'no', 'yes'. Pass pos_label='no' or pos_label='yes',
+    whichever means yes.
 selected=['yes'] * N → selected must be {BINARY}; got the values 'yes'.
 selected=[0, 1, 2, 3] * 5 → selected must be {BINARY}; got the values 0, 1, 2, 3.
 selected=[0.5, *HIRED[1:]] → selected must be {BINARY}; got the values 0, 0.5, 1.

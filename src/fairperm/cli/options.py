@@ -266,8 +266,9 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "unknown",
             "TEXT…",
-            "Group that means not known, as missing and blank ones do. Default: unknown.",
-            convert=lambda value, given, data: [*value] or ["unknown"],
+            "Group that means not known, as missing and blank ones do. Default: unknown, not "
+            "disclosed, prefer not to say, declined to answer and the like.",
+            convert=lambda value, given, data: [*value] or None,
         ),
         Option(
             "control",

@@ -553,11 +553,12 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
     ):
         hint = "For numbers name metrics such as 'mean_error' or 'mean_absolute_error'."
     elif len(values) == 2:
-        hint = f"Pass {argument('pos_label', values[1])} if that is the positive one."
+        either = " or ".join(argument("pos_label", one) for one in values)
+        hint = f"Pass {either}, whichever means yes."
     else:
         hint = (
-            f"Pass {argument('pos_label')} to compare one class with all others, or name metrics "
-            "of classes, such as 'recall_macro' or 'recall[cat]'."
+            f"Pass {argument('pos_label')}: that value means yes, and all others no. Or name "
+            "metrics of classes, such as 'recall_macro' or 'recall[cat]'."
         )
     rule = f"binary (0/1, -1/1 or False/True; or two other values and {argument('pos_label')})"
     raise InputError(name, rule, Shown(f"the values {listed(values)}"), hint)

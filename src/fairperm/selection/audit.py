@@ -6,9 +6,10 @@ No labels are needed: a column says who was selected, or a score of which the up
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import starmap
+from itertools import compress, starmap
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -43,7 +44,13 @@ from fairperm.selection.result import Details, SelectionAudit, SelectionRow, Unk
 from fairperm.selection.strata import StratifiedGroup, homogeneity_pvalue, weigh_strata
 
 MEDIAN = "median"
-UNKNOWN = ("unknown",)
+_UNKNOWN = re.compile(
+    r"(un|not )(known|disclosed|stated|specified|reported|declared)|not (provided|given|answered)|"
+    r"no (answer|response)|"
+    r"(i )?((prefer|choose|chose)(s|red)? not|(do not|don't) (wish|want)) to .*|"
+    r"(i )?(did not|didn't) (answer|say|state|disclose|respond|self identify).*|"
+    r"(i )?(decline|refuse)[sd]? to .*|unbekannt|keine angabe"
+)
 _MUST_KEEP = (
     "Everybody who is compared was selected or not: fill them in, or leave these rows out (in a "
     "terminal by --where)."
@@ -62,7 +69,7 @@ def selection_audit(
     threshold: float | str = MEDIAN,
     pos_label: Label = None,
     intersections: bool = True,
-    unknown: Sequence[Hashable] = UNKNOWN,
+    unknown: Sequence[Hashable] | None = None,
     minimum_share: float = 0.02,
     four_fifths: float = 0.8,
     confidence_level: float = 0.95,
@@ -100,8 +107,10 @@ def selection_audit(
     intersections : bool, optional
         Whether combinations of all attributes are compared, too.
     unknown : sequence, optional
-        Names of groups, in any case, that mean that a group is not known. These applicants are
-        counted by attribute, as those with missing values are, and compared with nobody.
+        Names of groups, in any case, that mean that a group is not known; by default "Unknown",
+        "Not disclosed", "Prefer not to say", "Declined to answer" and the like. These applicants
+        are counted by attribute, as those with missing values are, and compared with nobody. A
+        note names them.
     minimum_share : float, optional
         Groups with a smaller share of the applicants are listed with their numbers and left out of
         the ratios.
@@ -146,7 +155,8 @@ def selection_audit(
     ('women', 0.5, 'undecided', 12)
     >>> print(found.answer)
     sex: women's selection rate is 0.500 times that of men (30.0 % v 60.0 %); its interval, 0.254 to
-    0.847, leaves open whether the ratio is below 0.8.
+    0.847, leaves open whether the ratio is below 0.8 (about 160 applicants with these rates would
+    decide).
     """
     if (selected is None) == (score is None):
         got = "neither" if selected is None else "both"
@@ -160,7 +170,7 @@ def selection_audit(
     level = checks.fraction("confidence_level", confidence_level)
     if checks.switch("intersections", intersections) is None:
         raise InputTypeError("intersections", "True or False", intersections)
-    spelled = _spell(unknown)
+    is_unknown = _make_unknown(unknown)
     details = Details.check(source=source, start=start, end=end, why_excluded=why_excluded)
     inputs = Inputs(
         y_pred=selected,
@@ -187,7 +197,8 @@ def selection_audit(
     unknowns: list[UnknownCount] = []
     notes = list(table.notes)
     for name, members, is_combined in _list_attributes(table, names, intersections=intersections):
-        found, n_unknown = _count(table, is_selected, members, spelled)
+        unnamed = [is_unknown(one) for one in members]
+        found, n_unknown = _count(table, is_selected, members, unnamed)
         groups = {one: _add_up(parts) for one, parts in found.items()}
         unknowns.append(UnknownCount(name, n_unknown))
         compared = _choose_compared(name, groups, share, is_combined=is_combined)
@@ -197,7 +208,10 @@ def selection_audit(
             notes += _note_strata(name, chosen)
         made = list(_make_rows(name, groups, chosen, bound, level))
         rows += made if cut is None else _add_differences(made, table, members)
-        notes += _note_left_out(name, groups, chosen, n_unknown, share)
+        notes += _note_left_out(name, groups, chosen, share)
+        if n_unknown:
+            who = [] if is_combined else compress(members, unnamed)
+            notes.append(_note_unknown(name, n_unknown, who))
     return SelectionAudit(
         rows=tuple(rows),
         unknown=tuple(unknowns),
@@ -316,7 +330,7 @@ def _count(
     table: Sample,
     is_selected: Booleans,
     members: list[Hashable],
-    unknown: frozenset[Hashable],
+    is_unknown: Sequence[bool],
 ) -> tuple[dict[Hashable, tuple[Group, ...]], int]:
     """Return the applicants of each group by stratum, and how many have no known group."""
     shape = len(members), len(table.strata)
@@ -325,8 +339,8 @@ def _count(
     chosen = np.bincount(cell, table.count * is_selected, math.prod(shape)).reshape(shape)
     groups: dict[Hashable, Integers] = {}
     n_unknown = 0
-    for member, n, k in zip(members, applicants, chosen, strict=True):
-        if _is_unknown(member, unknown):
+    for member, n, k, unnamed in zip(members, applicants, chosen, is_unknown, strict=True):
+        if unnamed:
             n_unknown += int(n.sum())
             continue
         total = groups.setdefault(member, np.zeros((2, shape[1]), np.int64))
@@ -377,25 +391,31 @@ def _note_strata(attribute: str, groups: Mapping[Hashable, Applicants]) -> Itera
         )
 
 
-def _spell(unknown: object) -> frozenset[Hashable]:
-    """Return the names that mean an unknown group, spelled in one way."""
-    if isinstance(unknown, str) or not isinstance(unknown, Sequence):
+def _make_unknown(unknown: object) -> Callable[[Hashable], bool]:
+    """Return what says whether a group, or one of those that are combined, is not known."""
+    if isinstance(unknown, str) or not isinstance(unknown, Sequence | None):
         raise InputTypeError("unknown", "a list of names", unknown)
-    return frozenset(_fold(one) for one in unknown)
+    names = None if unknown is None else {_fold(one) for one in unknown}
+
+    def is_unknown(group: Hashable) -> bool:
+        if isinstance(group, tuple):
+            return any(map(is_unknown, group))
+        name = _fold(group)
+        if names is None and isinstance(name, str) and _UNKNOWN.fullmatch(name):
+            return True
+        return _is_missing(name) or name in (names or ())
+
+    return is_unknown
 
 
 def _fold(name: Hashable) -> Hashable:
-    return name.strip().casefold() if isinstance(name, str) else name
+    """Return a name as it is compared: in one case, with spaces for hyphens and underscores."""
+    return re.sub(r"[\s_-]+", " ", name).strip().casefold() if isinstance(name, str) else name
 
 
-def _is_unknown(group: Hashable, unknown: frozenset[Hashable]) -> bool:
-    """Return whether a group, or one of those that are combined, is not known."""
-    if isinstance(group, tuple):
-        return any(_is_unknown(one, unknown) for one in group)
-    name = _fold(group)
+def _is_missing(name: Hashable) -> bool:
     # rows without a group are called "missing*" where a group is called "missing"
-    is_missing = isinstance(name, str) and (not name or name.rstrip("*") == MISSING_GROUP)
-    return is_missing or name in unknown
+    return isinstance(name, str) and (not name or name.rstrip("*") == MISSING_GROUP)
 
 
 def _choose_compared(
@@ -473,10 +493,9 @@ def _note_left_out(
     attribute: str,
     groups: Mapping[Hashable, Group],
     compared: Mapping[Hashable, Applicants],
-    n_unknown: int,
     share: float,
 ) -> Iterator[str]:
-    """Yield notes on applicants who are compared with nobody."""
+    """Yield a note on groups that are compared with nobody."""
     name = format_name(attribute)
     small = [one for one in groups if one not in compared]
     if small and compared:
@@ -485,6 +504,11 @@ def _note_left_out(
         yield f"{name}: {have} {few}, and no impact ratio."
     elif small:
         yield f"{name}: no impact ratios, because fewer than two groups can be compared."
-    if n_unknown:
-        have = format_count(n_unknown, "applicant has", "applicants have")
-        yield f"{name}: {have} no known group, and count in no rate."
+
+
+def _note_unknown(attribute: str, n: int, groups: Iterable[Hashable]) -> str:
+    """Return a note on applicants whose group is not known, with the names that say so."""
+    have = format_count(n, "applicant has", "applicants have")
+    names = sorted({"missing" if _is_missing(_fold(one)) else shown(one) for one in groups})
+    said = f" ({', '.join(names)})" if names else ""
+    return f"{format_name(attribute)}: {have} no known group{said}, and count in no rate."

@@ -46,7 +46,7 @@ y_pred_new=[1] * 7 →
     y_pred_new must be as long as y_true (8 rows); got 7. Pass columns of one length.
 y_pred_new=['yes', 'no'] * 4 →
     y_pred_new must be binary (0/1, -1/1 or False/True; or two other values and pos_label); got
-    the values 'no', 'yes'. Pass pos_label='yes' if that is the positive one.
+    the values 'no', 'yes'. Pass pos_label='no' or pos_label='yes', whichever means yes.
 y_pred_new=[0.2, 0.7] * 4 →
     y_pred_new must be binary (0/1, -1/1 or False/True; or two other values and pos_label); got
     the values 0.2, 0.7. Pass scores as y_score, with a threshold.

@@ -47,6 +47,7 @@ TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
 MAX_COLUMNS = 20_000
+SKIP_HINT = "Lines above the header can be skipped: --skip 1, or as many as there are."
 ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 24  # of any number of columns: that there are too many is said
@@ -305,8 +306,9 @@ class Relation:
                 f"{shown(name)}."
             )
         is_title = self.is_text and (len(self.names) == 1 or "" in self.names)
-        hint = "Lines above the header can be skipped: --skip 1." if is_title else ""
-        raise unknown_name(option, "a column of the data", name, self.names, hint)
+        raise unknown_name(
+            option, "a column of the data", name, self.names, SKIP_HINT if is_title else ""
+        )
 
     def ambiguous_names(self) -> set[str]:
         """Return the names that differ only in case: SQL cannot distinguish them."""

@@ -20,6 +20,7 @@ from fairperm.cli.files.formats import (
     ENCODING_HINT,
     LONG_LINE,
     MISSING,
+    SKIP_HINT,
     ReadOptions,
     Relation,
     check_outputs_not_inputs,
@@ -507,7 +508,7 @@ def _explain(error: BaseException, files: Sequence[InputFile], folder: Path) -> 
     for line in map(str.strip, str(error).splitlines()):
         if line.startswith("Expected Number of Columns"):
             expected, got = (one.strip() for one in line.split(":", 1)[1].split("Found:"))
-            title = " Lines above the header can be skipped: --skip 1." if expected == "1" else ""
+            title = f" {SKIP_HINT}" if expected == "1" else ""
             return f"{where}: line {place} has {got} columns; the header has {expected}.{title}"
         if "unterminated quote" in line:
             return f"{where}: a quote that opens or closes on line {place} is out of place."

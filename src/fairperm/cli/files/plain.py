@@ -20,6 +20,7 @@ from fairperm.cli.files.formats import (
     ENCODING_HINT,
     LONG_LINE,
     LONGEST_LINE,
+    SKIP_HINT,
     TEXTS,
     InputFile,
     ReadOptions,
@@ -100,7 +101,7 @@ def _read_rows(
             while len(row) > width and not row[-1]:
                 row.pop()
             if len(row) != width:
-                title = " Lines above the header can be skipped: --skip 1." if width == 1 else ""
+                title = f" {SKIP_HINT}" if width == 1 else ""
                 raise InputError(
                     f"{shown(text.file.name)} cannot be read: line {rows.line_num} has {len(row)} "
                     f"columns; the header has {width}.{title}"

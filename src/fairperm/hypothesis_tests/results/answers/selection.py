@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from fairperm._utils.formatting import (
@@ -21,6 +22,7 @@ def answer_impact(
     interval: tuple[float, float],
     evidence: Mapping[str, int],
     bound: float,
+    to_decide: float | None,
 ) -> str:
     """Return how the group selected least stands beside the group selected most."""
     # ``evidence`` is the number of compared groups by what their intervals say of the bound
@@ -41,6 +43,9 @@ def answer_impact(
         found = f"{whole}, does not go below {limit}"
     else:
         found = f"{whole}, leaves open whether the ratio is below {limit}"
+        if to_decide is not None and math.isfinite(to_decide):
+            people = float(f"{to_decide:.2g}")
+            found += f" (about {people:,.0f} applicants with these rates would decide)"
     if n == 2:
         return f"{head}{found}."
     counts = [
