@@ -87,9 +87,8 @@ def samples(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_other_strata_change_no_test_of_a_metric(
-    metric: str, samples: list[dict[str, Any]]
-) -> None:
+def test_other_strata_change_no_test_of_a_metric(metric: str) -> None:
+    samples = [_sample(3, others=others) for others in (False, True)]
     designs: list[dict[str, str]] = [{}, {"sample_weight": "weight"}, {"cluster": "cluster"}]
     for design in designs:
         alone, with_others = (

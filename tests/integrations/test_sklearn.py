@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RNG = np.random.default_rng(1)
-N = 600
+N = 240
 GROUPS = RNG.choice(["a", "b"], N)
 X = pd.DataFrame({"x": RNG.normal(size=N), "z": RNG.normal(size=N), "group": GROUPS == "a"})
 Y = (X["x"] + 0.8 * X["group"] + RNG.normal(size=N) > 0).astype(int).to_numpy()

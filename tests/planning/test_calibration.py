@@ -309,7 +309,7 @@ def test_an_alternative_has_its_side() -> None:
     ids=["joint", "macro", "weights", "strata", "bootstrap", "fast bootstrap", "groups"],
 )
 def test_takes_what_the_test_takes(changes: Columns) -> None:
-    found = calibrate(**GAP, **changes, n_simulations=20, n_resamples=39, rng=1)
+    found = calibrate(**GAP, **changes, n_simulations=6, n_resamples=39, rng=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)
         expected = permutation_test(**GAP, **changes, n_resamples=39, rng=1)

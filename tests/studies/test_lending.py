@@ -21,6 +21,7 @@ def test_groups_move_together_until_something_happens() -> None:
     assert np.all(np.diff(gap[LAYOFFS.week :]) > 0)
 
 
+@pytest.mark.validate
 def test_a_wide_gap_is_found_in_the_first_weeks() -> None:
     rates = {"north": np.full(WEEKS, 0.9), "south": np.full(WEEKS, 0.2)}
     monitor, often, once = find_alarms(rates, np.random.default_rng(1))

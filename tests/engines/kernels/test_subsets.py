@@ -34,11 +34,10 @@ def equal_blocks(size: int, wanted: int, blocks: int, seed: int, method: int) ->
 @pytest.mark.parametrize(
     ("size", "wanted"),
     [
-        *[(6, wanted) for wanted in range(1, 6)],
-        *[(8, wanted) for wanted in (2, 4, 7)],
+        *[(6, wanted) for wanted in (1, 3, 4)],
+        (8, 7),
         (2, 1),
         (3, 2),
-        (40, 2),
         (40, 38),
         (64, 1),
     ],
