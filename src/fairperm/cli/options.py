@@ -1,14 +1,16 @@
 """Every option of the command line: what it is called, what it says, which argument it is.
 
-A command lists the options that it takes by their keys in ``OPTIONS``. A new option is one entry
-here, and its key in the commands that take it.
+A command lists the options that it takes by their keys. A new option is one entry of the table, and
+its key in the commands that take it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 import click
@@ -93,6 +95,8 @@ class Option:
 
     Attributes
     ----------
+    topic
+        The heading that it has in the help.
     key
         Its name, and after an @ what tells it from others of this name.
     value
@@ -106,6 +110,7 @@ class Option:
         Makes the argument of the value, all values of the command, and the data.
     """
 
+    topic: str
     key: str
     value: str
     text: str
@@ -135,11 +140,6 @@ class Option:
         """Its name of one letter, if it has one."""
         return ("-q",) if self.name == "quiet" else ()
 
-    @property
-    def topic(self) -> str:
-        """The heading that it has in the help."""
-        return next(topic for topic, options in TOPICS.items() if self in options)
-
     def make_parameter(self) -> click.Parameter:
         """Return it for the parser, where it may be called by its argument's name, too."""
         metavar = self.value.removesuffix("…")
@@ -165,571 +165,272 @@ class Option:
         )
 
 
-# Those of the first topics are arguments of the library.
-TOPICS: dict[str, tuple[Option, ...]] = {
-    "Columns": (
-        Option(
-            "label",
-            "COLUMN",
-            "True labels: 0 and 1, two values with --pos-label, classes, or numbers.",
-            "y_true",
-        ),
-        Option("prediction", "COLUMN", "Predictions of the model.", "y_pred"),
-        Option("score", "COLUMN", "Scores of the model.", "y_score", convert=values.find_score),
-        Option("score@monitor", "COLUMN", "Scores of the model.", "y_score"),
-        Option("score@lists", "COLUMN", "Scores, by which a list is sorted."),
-        Option(
-            "selected",
-            "COLUMN",
-            "Who was selected: 0 and 1, or two values with --pos-label.",
-        ),
-        Option("score@selection", "COLUMN", "Scores instead; --threshold says who is selected."),
-        Option(
-            "class_score",
-            "CLASS=COLUMN…",
-            "Scores of a class, one column for each class of --label; for roc_auc_ovr and "
-            "'roc_auc[CLASS]'.",
-            None,
-        ),
-        Option(
-            "prediction_new",
-            "COLUMN",
-            "Predictions of the new model.",
-            "y_pred_new",
-            convert=lambda value, given, data: data.find_new(value),
-        ),
-        Option(
-            "score_new",
-            "COLUMN",
-            "Scores of the new model.",
-            "y_score_new",
-            convert=lambda value, given, data: data.find_new(value),
-        ),
-        Option(
-            "threshold",
-            "NUMBER",
-            "Scores from here on are positive predictions. Default for scores from 0 to 1: 0.5.",
-        ),
-        Option(
-            "threshold_new", "NUMBER", "Threshold of the new model's scores. Default: --threshold."
-        ),
-        Option(
-            "threshold@selection",
-            "median|NUMBER",
-            "Scores above it count as selected: the median of all, or a number.",
-            default="median",
-            convert=values.parse_cut,
-        ),
-        Option("threshold@flip", "NUMBER", "Predictions are scores: from here on positive."),
-        Option(
-            "group",
-            "COLUMN…",
-            "Protected attribute. sex,race is one attribute: the combinations of both columns.",
-            "sensitive_features",
-            convert=values.find_groups,
-        ),
-        Option("group@one", "COLUMN", "Protected attribute.", "sensitive_features"),
-        Option(
-            "group@flip",
-            "COLUMN",
-            "The attribute that --after has another value of, in both files. Without it, the "
-            "values are called before and after.",
-        ),
-        Option(
-            "group@columns",
-            "COLUMN…",
-            "Protected attribute.",
-            "sensitive_features",
-            convert=values.as_list,
-        ),
-        Option(
-            "pair",
-            "FIRST SECOND",
-            "The two groups to compare, if there are more.",
-            "groups",
-            convert=values.find_pair,
-        ),
-        Option(
-            "feature",
-            "COLUMN…",
-            "Column that describes subgroups.",
-            "features",
-            convert=lambda value, given, data: value,
-        ),
-        Option("pos_label", "VALUE", "Label of the positive class.", convert=values.find_pos_label),
-        Option(
-            "pos_label@selection",
-            "VALUE",
-            "Value of --selected that means selected.",
-            convert=lambda value, given, data: data.find_value(given["selected"], value),
-        ),
-        Option(
-            "unknown",
-            "TEXT…",
-            "Group that means not known, as missing and blank ones do. Default: unknown, not "
-            "disclosed, prefer not to say, declined to answer and the like.",
-            convert=lambda value, given, data: [*value] or None,
-        ),
-        Option(
-            "control",
-            "COLUMN…",
-            "Strata: compare rows only within them.",
-            "control_features",
-            convert=values.as_list,
-        ),
-        Option(
-            "stratum_weights",
-            "VALUE=N…",
-            "Weight of a stratum of --control, one for each; VALUE,VALUE=N with several columns. "
-            "Default: by size.",
-            convert=lambda value, given, data: data.find_stratum_weights(given["control"], value),
-        ),
-        Option("cluster", "COLUMN", "Rows that belong together, such as those of one person."),
-        Option("split_clusters", "", "Split clusters that span several groups.", default=False),
-        Option(
-            "matched",
-            "COLUMN",
-            "Matched sets, such as pairs: groups are exchanged only inside a set.",
-        ),
-        Option(
-            "names",
-            "COLUMN",
-            "Names that stand for the groups in all sets: whole names are exchanged.",
-        ),
-        Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
-        Option("count", "COLUMN", "In a table of counts, how many equal rows a row stands for."),
-        Option(
-            "applicants",
-            "COLUMN",
-            "In a summary with a row for each group, how many applied; --selected is then how many "
-            "were selected.",
-        ),
-        Option(
-            "missing",
-            "error|drop|group",
-            "Missing values: refuse them, drop their rows, or make those in --group a group.",
-            default="error",
-        ),
-        Option(
-            "missing@flip",
-            "error|drop",
-            "Missing decisions and items that one of the files lacks: refuse them, or leave them "
-            "out.",
-            default="error",
-            choices=("error", "drop"),
-        ),
-        Option(
-            "score_bins",
-            "N",
-            "Count scores in this many bins, for files larger than memory; for roc_auc, "
-            "brier_score, log_loss and means of scores. Default: read every score; of more than "
-            "1,048,576 distinct rows use 131,072 bins if the error is negligible.",
-        ),
-        Option("period", "COLUMN", "Periods, sites or versions."),
-        Option(
-            "periods",
-            "VALUE…",
-            "Period to compare, in order. Default: all, sorted; text must sort by time.",
-            convert=values.find_periods,
-        ),
-        Option(
-            "relevance",
-            "COLUMN",
-            "Relevance of an item: 0 or 1; for ndcg and exposure_per_relevance any number from 0 "
-            "on. Other metrics of items need none.",
-        ),
-        Option("rank", "COLUMN", "Positions in the list, from 1, in place of scores."),
-        Option("query", "COLUMN", "Queries, each of which has one list."),
+# An entry has the option's key, what stands for its value, the argument that it sets if that has
+# another name (- if it sets none), its default, and what the help says of it.
+_TABLE = f"""
+# Columns
+label COLUMN > y_true: True labels: 0 and 1, two values with --pos-label, classes, or numbers.
+prediction COLUMN > y_pred: Predictions of the model.
+score COLUMN > y_score: Scores of the model.
+score@monitor COLUMN > y_score: Scores of the model.
+score@lists COLUMN: Scores, by which a list is sorted.
+selected COLUMN: Who was selected: 0 and 1, or two values with --pos-label.
+score@selection COLUMN: Scores instead; --threshold says who is selected.
+class_score CLASS=COLUMN… > -: Scores of a class, one column for each class of --label; for
+    roc_auc_ovr and 'roc_auc[CLASS]'.
+prediction_new COLUMN > y_pred_new: Predictions of the new model.
+score_new COLUMN > y_score_new: Scores of the new model.
+threshold NUMBER: Scores from here on are positive predictions. Default for scores from 0 to 1: 0.5.
+threshold_new NUMBER: Threshold of the new model's scores. Default: --threshold.
+threshold@selection median|NUMBER = median: Scores above it count as selected: the median of all, or
+    a number.
+threshold@flip NUMBER: Predictions are scores: from here on positive.
+group COLUMN… > sensitive_features: Protected attribute. sex,race is one attribute: the combinations
+    of both columns.
+group@one COLUMN > sensitive_features: Protected attribute.
+group@flip COLUMN: The attribute that --after has another value of, in both files. Without it, the
+    values are called before and after.
+group@columns COLUMN… > sensitive_features: Protected attribute.
+pair FIRST SECOND > groups: The two groups to compare, if there are more.
+feature COLUMN… > features: Column that describes subgroups.
+pos_label VALUE: Label of the positive class.
+pos_label@selection VALUE: Value of --selected that means selected.
+unknown TEXT…: Group that means not known, as missing and blank ones do. Default: unknown, not
+    disclosed, prefer not to say, declined to answer and the like.
+control COLUMN… > control_features: Strata: compare rows only within them.
+stratum_weights VALUE=N…: Weight of a stratum of --control, one for each; VALUE,VALUE=N with several
+    columns. Default: by size.
+cluster COLUMN: Rows that belong together, such as those of one person.
+split_clusters: Split clusters that span several groups.
+matched COLUMN: Matched sets, such as pairs: groups are exchanged only inside a set.
+names COLUMN: Names that stand for the groups in all sets: whole names are exchanged.
+weight COLUMN > sample_weight: Weights of the rows.
+count COLUMN: In a table of counts, how many equal rows a row stands for.
+applicants COLUMN: In a summary with a row for each group, how many applied; --selected is then how
+    many were selected.
+missing error|drop|group = error: Missing values: refuse them, drop their rows, or make those in
+    --group a group.
+missing@flip error|drop = error: Missing decisions and items that one of the files lacks: refuse
+    them, or leave them out.
+score_bins N: Count scores in this many bins, for files larger than memory; for roc_auc,
+    brier_score, log_loss and means of scores. Default: read every score; of more than 1,048,576
+    distinct rows use 131,072 bins if the error is negligible.
+period COLUMN: Periods, sites or versions.
+periods VALUE…: Period to compare, in order. Default: all, sorted; text must sort by time.
+relevance COLUMN: Relevance of an item: 0 or 1; for ndcg and exposure_per_relevance any number from
+    0 on. Other metrics of items need none.
+rank COLUMN: Positions in the list, from 1, in place of scores.
+query COLUMN: Queries, each of which has one list.
+# Metrics
+metric METRIC… > metrics: Metric; `fairperm metrics` lists them. Default:
+    {", ".join(DEFAULT_METRICS)}; without --label {DEFAULT_METRICS[0]};
+    with more than two classes {", ".join(CLASS_METRICS)}.
+metric@sweep METRIC…: Metric; `fairperm metrics` lists them. Default: {", ".join(DEFAULT_METRICS)}.
+metric@periods METRIC… > metrics: Metric; `fairperm metrics` lists them. Default:
+    {", ".join(DEFAULT_METRICS)}; without --label {DEFAULT_METRICS[0]}.
+metric@monitor METRIC… > metrics: A rate with one denominator, such as fpr, or a mean of values with
+    --bounds.
+bounds LOW HIGH: Lowest and highest possible value of a row, for means.
+metric@one METRIC: Metric; `fairperm metrics` lists them.
+distance NAME… > distances: Distance between the distributions of --score or --prediction: ks,
+    wasserstein, total_variation …; ks_given_label compares rows of equal label.
+ranking NAME… > rankings: Metric of ranked lists, as in `fairperm ranking`; ndcg@5 for the top 5.
+    --label is the relevance of an item, --score sorts them. Needs --query.
+metric@lists NAME = ndcg: Quality of a list: ndcg, precision, recall, average_precision,
+    reciprocal_rank, hit_rate. Exposure of items: exposure, exposure_per_relevance, top_k_share,
+    skew. Order of all groups at once: ndkl.
+k N = 10: Items from the top of a list that count.
+thresholds N|LIST = 101: Number of thresholds; scores for every score; or numbers separated by
+    commas.
+# Comparisons
+compare pairs|reference|rest: Compare every two groups, each with the reference, or each with all
+    others. Default: pairs; with --reference, reference.
+reference [COLUMN=]GROUP…: Group to compare the others with; of combinations sex,race=F,white. best
+    or worst: the one with that value of each metric. Default: the largest.
+reference@one GROUP: Group to compare the others with. Default: the largest.
+known_group GROUP… > known_groups: Group that will be monitored. Default: all groups of the first
+    batch.
+reference@monitor GROUP: Group to compare the others with. Default: every two groups are compared.
+intersections: Compare the combinations of all --group columns, too.
+intersections@selection yes|no = yes: Whether to compare the combinations of all --group columns,
+    too.
+minimum_share SHARE = 0.02: Groups with a smaller share of the applicants have no ratio.
+four_fifths NUMBER = 0.8: The bound of impact ratios.
+source TEXT: Where the data are from, for the tables.
+from_ DATE > start: First day of the data, for the tables.
+to DATE > end: Last day of the data, for the tables.
+why_excluded TEXT: Why small groups are left out, for the tables.
+margin [METRIC=]NUMBER…: Largest gap that does not matter.
+ratio [METRIC=]NUMBER…: Smallest acceptable ratio of two groups' values; 0.8 is the four-fifths
+    rule.
+margin@monitor NUMBER = 0.0: Largest gap that does not matter.
+margin@one NUMBER > -: Test whether the gap is smaller than this.
+ratio@one NUMBER > -: Test whether the ratio of the groups' values is larger than this, either way;
+    0.8 is the four-fifths rule.
+better higher|lower > -: With --margin or --ratio, test only whether the first group is not worse.
+min_group_size ROWS: Groups with fewer rows get no verdict. Default: 50; of matched sets, 20.
+min_group_size@periods ROWS = 50: Groups with fewer rows in a period get no verdict.
+group_size_by metric|rows = metric: Whether --min-group-size counts the rows in the metric's
+    denominator, or all.
+against previous|first = previous: Period to compare each one with.
+# Search
+max_depth N = 3: Most conditions of a subgroup.
+min_rows ROWS = 30: Fewest rows in the metric's denominator, of a subgroup and of the rest.
+bands N = 4: Most quantile bands of a column of numbers.
+confirm SHARE: Leave this share of the rows out of the search, and test what was found in them.
+# Test
+adjust holm|bh|by|none = holm: Adjustment for multiple comparisons.
+adjust@search maxt|holm|bh|by = maxt: Adjustment for multiple comparisons.
+family audit|attribute = audit: Adjust all comparisons together, or those of each --group column.
+alpha LEVEL = 0.05: Level of the tests.
+confidence_level LEVEL = 0.95: Level of the intervals.
+alternative WORD = two-sided: Alternative: two-sided, symmetric, greater or less.
+scheme WORD = auto: What is exchanged: auto, pooled, within_label, denominator or unconditional.
+variance WORD = auto: Standard error of the gap: auto, score, wald, delta, bootstrap, fast_bootstrap
+    or none.
+resamples N|auto > n_resamples = auto: Random permutations; auto: until 20 are as extreme as the
+    data, at most 9999 (more in audits of many hypotheses).
+resamples@search N > n_resamples = 999: Random permutations.
+resamples@sweep N > n_resamples = 9999: Random permutations.
+bootstraps N > n_bootstrap = 500: Samples for bootstrap variances.
+seed N > rng: The same seed gives the same numbers.
+alpha@monitor LEVEL = 0.05: Probability of any false alarm, ever, over all metrics and groups.
+jobs N > n_jobs: Threads; -1 for all cores.
+# Assumptions
+metric@power METRIC: A rate, or roc_auc.
+first NUMBER: Metric of the first group.
+second NUMBER: Metric of the second group.
+n ROWS: Rows of both groups together.
+power SHARE = 0.8: Probability of detecting the gap.
+share SHARE: Share of rows in the first group. Default: 0.5.
+base_rate SHARE… > base_rates: Share of positive labels; twice if the groups differ.
+# Files
+files FILE… > data: CSV, TSV, Excel, Parquet, JSON lines, a DuckDB database, a log of Inspect; a
+    glob; or - for standard input.
+file FILE: JSON of `fairperm audit` or `fairperm compare`; - for standard input.
+file@app [FILE]: Data to begin with: CSV, Excel, Parquet or JSON lines.
+no_open: Open no browser; the address is printed.
+port N = 0: Port of the page. Default: any that is free.
+which METRIC…: Names of metrics. Default: all.
+new FILE: File of the new model; by default the same columns are read.
+before FILE: Decisions on items.
+after FILE: Decisions on the same items with another value of the attribute.
+id COLUMN…: Column that names an item; joins two files.
+table NAME: Table of a database, or sheet of an Excel file.
+sql SELECT: Compute the columns; the files are the table data.
+where CONDITION: Keep these rows, in SQL: "age >= 18".
+format_ FORMAT: Format of the files: {", ".join(Format)}.
+delimiter CHARACTER: Separator of the columns of a CSV file.
+decimal MARK = .: Decimal mark in a CSV file: . (the default) or ,
+encoding NAME: Encoding of a CSV file: utf-8, latin-1 …
+skip LINES = 0: Lines above the header, such as titles.
+na TEXT…: Text that means a missing value in a CSV file. Default: empty, NA, N/A, NaN, null, None.
+# State
+state PATH: File that keeps what is known between batches; it has no rows. The first batch makes it.
+batch ID: Name of the batch, which must be after the last one: a whole number, or text such as
+    2026-03-01. The last one again is not counted again.
+# Report
+report PATH: Write a report: one HTML file that works offline.
+report@demo PATH = fairperm-demo.html: Path of the report.
+short: Leave the table of all comparisons and the method out.
+title TEXT: Heading of the report.
+author NAME: Who wrote the report.
+note TEXT: Remark at the beginning of the report.
+positive_means TEXT: What a positive label means, to complete "people who …": "repaid the loan".
+negative_means TEXT: What any other label means, in the same way: "did not repay the loan".
+rename COLUMN:VALUE=NAME…: Name of a group in the report: sex:F=women.
+# Output
+json PATH: Write the whole result as JSON; - prints it.
+json@metrics PATH: Write the list as JSON; - prints it.
+csv PATH: Write the table as CSV; - prints it.
+raw_names: Write names to CSV unchanged, even if a spreadsheet would run them as formulas.
+xlsx PATH: Write an Excel workbook, with a sheet for each table.
+markdown PATH: Write the table as Markdown for a pull request; - prints it.
+junit PATH: Write what --fail-on decides as JUnit's XML, for CI systems.
+fail_on VERDICT…: Exit with code 1 for disparity, inconclusive, too-small, ratio (--ratio is shown
+    not to be met) or ratio-estimate (the estimate does not meet it).
+fail_on@changes VERDICT…: Exit with code 1 for widened, inconclusive (or changed: its size is
+    undecided) or too-small.
+fail_on@periods VERDICT…: Exit with code 1 for widened (a gap), worse (a group), changed (any change
+    that is shown), inconclusive or too-small.
+fail_on@selection VERDICT…: Exit with code 1 for below (a ratio is shown to be below the bound) or
+    estimate (a ratio is below it, shown or not).
+fail_on@monitor VERDICT…: Exit with code 1 for disparity (an alarm) or inconclusive.
+show_small: Show each comparison that is too small for a verdict, too.
+quiet: Print no table and no progress.
+config PATH: Read options from this file. Default: fairperm.toml, or [tool.fairperm] in
+    pyproject.toml.
+debug: Show the traceback of an error.
+"""
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "missing@flip": ("error", "drop"),
+    "better": ("higher", "lower"),
+    "format_": tuple(Format),
+    "fail_on": ("disparity", "inconclusive", "too-small", "ratio", "ratio-estimate"),
+    "fail_on@changes": ("widened", "inconclusive", "too-small"),
+    "fail_on@periods": ("widened", "worse", "changed", "inconclusive", "too-small"),
+    "fail_on@selection": ("below", "estimate"),
+    "fail_on@monitor": ("disparity", "inconclusive"),
+}
+_AS_LISTS = (
+    *("group@columns", "control", "metric", "metric@periods", "metric@monitor", "distance"),
+    *("ranking", "known_group", "unknown"),
+)
+_CONVERTERS: dict[str, Callable[[Any, Mapping[str, Any], Any], Any]] = {
+    **dict.fromkeys(_AS_LISTS, values.as_list),
+    **dict.fromkeys(("adjust", "variance"), values.as_word),
+    "score": values.find_score,
+    "prediction_new": lambda value, given, data: data.find_new(value),
+    "score_new": lambda value, given, data: data.find_new(value),
+    "threshold@selection": values.parse_cut,
+    "group": values.find_groups,
+    "pair": values.find_pair,
+    "feature": lambda value, given, data: value,
+    "pos_label": values.find_pos_label,
+    "pos_label@selection": lambda value, given, data: data.find_value(given["selected"], value),
+    "stratum_weights": lambda value, given, data: data.find_stratum_weights(
+        given["control"], value
     ),
-    "Metrics": (
-        Option(
-            "metric",
-            "METRIC…",
-            f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}; "
-            f"without --label {DEFAULT_METRICS[0]}; with more than two classes "
-            f"{', '.join(CLASS_METRICS)}.",
-            "metrics",
-            convert=values.as_list,
-        ),
-        Option(
-            "metric@sweep",
-            "METRIC…",
-            f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}.",
-        ),
-        Option(
-            "metric@periods",
-            "METRIC…",
-            f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}; "
-            f"without --label {DEFAULT_METRICS[0]}.",
-            "metrics",
-            convert=values.as_list,
-        ),
-        Option(
-            "metric@monitor",
-            "METRIC…",
-            "A rate with one denominator, such as fpr, or a mean of values with --bounds.",
-            "metrics",
-            convert=values.as_list,
-        ),
-        Option("bounds", "LOW HIGH", "Lowest and highest possible value of a row, for means."),
-        Option("metric@one", "METRIC", "Metric; `fairperm metrics` lists them."),
-        Option(
-            "distance",
-            "NAME…",
-            "Distance between the distributions of --score or --prediction: ks, wasserstein, "
-            "total_variation …; ks_given_label compares rows of equal label.",
-            "distances",
-            convert=values.as_list,
-        ),
-        Option(
-            "ranking",
-            "NAME…",
-            "Metric of ranked lists, as in `fairperm ranking`; ndcg@5 for the top 5. --label is "
-            "the relevance of an item, --score sorts them. Needs --query.",
-            "rankings",
-            convert=values.as_list,
-        ),
-        Option(
-            "metric@lists",
-            "NAME",
-            "Quality of a list: ndcg, precision, recall, average_precision, reciprocal_rank, "
-            "hit_rate. Exposure of items: exposure, exposure_per_relevance, top_k_share, skew. "
-            "Order of all groups at once: ndkl.",
-            default="ndcg",
-        ),
-        Option("k", "N", "Items from the top of a list that count.", default=10),
-        Option(
-            "thresholds",
-            "N|LIST",
-            "Number of thresholds; scores for every score; or numbers separated by commas.",
-            default="101",
-            convert=values.parse_thresholds,
-        ),
-    ),
-    "Comparisons": (
-        Option(
-            "compare",
-            "pairs|reference|rest",
-            "Compare every two groups, each with the reference, or each with all others. Default: "
-            "pairs; with --reference, reference.",
-            convert=values.find_pairing,
-        ),
-        Option(
-            "reference",
-            "[COLUMN=]GROUP…",
-            "Group to compare the others with; of combinations sex,race=F,white. best or worst: "
-            "the one with that value of each metric. Default: the largest.",
-            convert=values.find_references,
-        ),
-        Option(
-            "reference@one",
-            "GROUP",
-            "Group to compare the others with. Default: the largest.",
-            convert=lambda value, given, data: data.find_value(given["group"], value),
-        ),
-        Option(
-            "known_group",
-            "GROUP…",
-            "Group that will be monitored. Default: all groups of the first batch.",
-            "known_groups",
-            convert=values.as_list,
-        ),
-        Option(
-            "reference@monitor",
-            "GROUP",
-            "Group to compare the others with. Default: every two groups are compared.",
-        ),
-        Option(
-            "intersections",
-            "",
-            "Compare the combinations of all --group columns, too.",
-            default=False,
-        ),
-        Option(
-            "intersections@selection",
-            "yes|no",
-            "Whether to compare the combinations of all --group columns, too.",
-            default="yes",
-            convert=values.as_switch,
-        ),
-        Option(
-            "minimum_share",
-            "SHARE",
-            "Groups with a smaller share of the applicants have no ratio.",
-            default=0.02,
-        ),
-        Option("four_fifths", "NUMBER", "The bound of impact ratios.", default=0.8),
-        Option("source", "TEXT", "Where the data are from, for the tables."),
-        Option("from_", "DATE", "First day of the data, for the tables.", "start"),
-        Option("to", "DATE", "Last day of the data, for the tables.", "end"),
-        Option("why_excluded", "TEXT", "Why small groups are left out, for the tables."),
-        Option(
-            "margin",
-            "[METRIC=]NUMBER…",
-            "Largest gap that does not matter.",
-            convert=values.by_name("--margin"),
-        ),
-        Option(
-            "ratio",
-            "[METRIC=]NUMBER…",
-            "Smallest acceptable ratio of two groups' values; 0.8 is the four-fifths rule.",
-            convert=values.by_name("--ratio"),
-        ),
-        Option("margin@monitor", "NUMBER", "Largest gap that does not matter.", default=0.0),
-        Option("margin@one", "NUMBER", "Test whether the gap is smaller than this.", None),
-        Option(
-            "ratio@one",
-            "NUMBER",
-            "Test whether the ratio of the groups' values is larger than this, either way; 0.8 is "
-            "the four-fifths rule.",
-            None,
-        ),
-        Option(
-            "better",
-            "higher|lower",
-            "With --margin or --ratio, test only whether the first group is not worse.",
-            None,
-            choices=("higher", "lower"),
-        ),
-        Option(
-            "min_group_size",
-            "ROWS",
-            "Groups with fewer rows get no verdict. Default: 50; of matched sets, 20.",
-        ),
-        Option(
-            "min_group_size@periods",
-            "ROWS",
-            "Groups with fewer rows in a period get no verdict.",
-            default=50,
-        ),
-        Option(
-            "group_size_by",
-            "metric|rows",
-            "Whether --min-group-size counts the rows in the metric's denominator, or all.",
-            default="metric",
-        ),
-        Option("against", "previous|first", "Period to compare each one with.", default="previous"),
-    ),
-    "Search": (
-        Option("max_depth", "N", "Most conditions of a subgroup.", default=3),
-        Option(
-            "min_rows",
-            "ROWS",
-            "Fewest rows in the metric's denominator, of a subgroup and of the rest.",
-            default=30,
-        ),
-        Option("bands", "N", "Most quantile bands of a column of numbers.", default=4),
-        Option(
-            "confirm",
-            "SHARE",
-            "Leave this share of the rows out of the search, and test what was found in them.",
-        ),
-    ),
-    "Test": (
-        Option(
-            "adjust",
-            "holm|bh|by|none",
-            "Adjustment for multiple comparisons.",
-            default="holm",
-            convert=values.as_word,
-        ),
-        Option(
-            "adjust@search",
-            "maxt|holm|bh|by",
-            "Adjustment for multiple comparisons.",
-            default="maxt",
-        ),
-        Option(
-            "family",
-            "audit|attribute",
-            "Adjust all comparisons together, or those of each --group column.",
-            default="audit",
-        ),
-        Option("alpha", "LEVEL", "Level of the tests.", default=0.05),
-        Option("confidence_level", "LEVEL", "Level of the intervals.", default=0.95),
-        Option(
-            "alternative",
-            "WORD",
-            "Alternative: two-sided, symmetric, greater or less.",
-            default="two-sided",
-        ),
-        Option(
-            "scheme",
-            "WORD",
-            "What is exchanged: auto, pooled, within_label, denominator or unconditional.",
-            default="auto",
-        ),
-        Option(
-            "variance",
-            "WORD",
-            "Standard error of the gap: auto, score, wald, delta, bootstrap, fast_bootstrap or "
-            "none.",
-            default="auto",
-            convert=values.as_word,
-        ),
-        Option(
-            "resamples",
-            "N|auto",
-            "Random permutations; auto: until 20 are as extreme as the data, at most 9999 (more in "
-            "audits of many hypotheses).",
-            "n_resamples",
-            default="auto",
-        ),
-        Option("resamples@search", "N", "Random permutations.", "n_resamples", default=999),
-        Option("resamples@sweep", "N", "Random permutations.", "n_resamples", default=9999),
-        Option("bootstraps", "N", "Samples for bootstrap variances.", "n_bootstrap", default=500),
-        Option("seed", "N", "The same seed gives the same numbers.", "rng"),
-        Option(
-            "alpha@monitor",
-            "LEVEL",
-            "Probability of any false alarm, ever, over all metrics and groups.",
-            default=0.05,
-        ),
-        Option("jobs", "N", "Threads; -1 for all cores.", "n_jobs"),
-    ),
-    "Assumptions": (
-        Option("metric@power", "METRIC", "A rate, or roc_auc."),
-        Option("first", "NUMBER", "Metric of the first group."),
-        Option("second", "NUMBER", "Metric of the second group."),
-        Option("n", "ROWS", "Rows of both groups together."),
-        Option("power", "SHARE", "Probability of detecting the gap.", default=0.8),
-        Option("share", "SHARE", "Share of rows in the first group. Default: 0.5."),
-        Option(
-            "base_rate",
-            "SHARE…",
-            "Share of positive labels; twice if the groups differ.",
-            "base_rates",
-        ),
-    ),
-    "Files": (
-        Option(
-            "files",
-            "FILE…",
-            "CSV, TSV, Excel, Parquet, JSON lines, a DuckDB database, a log of Inspect; a glob; or "
-            "- for standard input.",
-            "data",
-        ),
-        Option(
-            "file", "FILE", "JSON of `fairperm audit` or `fairperm compare`; - for standard input."
-        ),
-        Option("file@app", "[FILE]", "Data to begin with: CSV, Excel, Parquet or JSON lines."),
-        Option("no_open", "", "Open no browser; the address is printed."),
-        Option("port", "N", "Port of the page. Default: any that is free.", default=0),
-        Option("which", "METRIC…", "Names of metrics. Default: all."),
-        Option("new", "FILE", "File of the new model; by default the same columns are read."),
-        Option("before", "FILE", "Decisions on items."),
-        Option("after", "FILE", "Decisions on the same items with another value of the attribute."),
-        Option("id", "COLUMN…", "Column that names an item; joins two files."),
-        Option("table", "NAME", "Table of a database, or sheet of an Excel file."),
-        Option("sql", "SELECT", "Compute the columns; the files are the table data."),
-        Option("where", "CONDITION", 'Keep these rows, in SQL: "age >= 18".'),
-        Option(
-            "format_", "FORMAT", f"Format of the files: {', '.join(Format)}.", choices=tuple(Format)
-        ),
-        Option("delimiter", "CHARACTER", "Separator of the columns of a CSV file."),
-        Option("decimal", "MARK", "Decimal mark in a CSV file: . (the default) or ,", default="."),
-        Option("encoding", "NAME", "Encoding of a CSV file: utf-8, latin-1 …"),
-        Option("skip", "LINES", "Lines above the header, such as titles.", default=0),
-        Option(
-            "na",
-            "TEXT…",
-            "Text that means a missing value in a CSV file. Default: empty, NA, N/A, NaN, null, "
-            "None.",
-        ),
-    ),
-    "State": (
-        Option(
-            "state",
-            "PATH",
-            "File that keeps what is known between batches; it has no rows. The first batch "
-            "makes it.",
-        ),
-        Option(
-            "batch",
-            "ID",
-            "Name of the batch, which must be after the last one: a whole number, or text such as "
-            "2026-03-01. The last one again is not counted again.",
-        ),
-    ),
-    "Report": (
-        Option("report", "PATH", "Write a report: one HTML file that works offline."),
-        Option("report@demo", "PATH", "Path of the report.", default="fairperm-demo.html"),
-        Option("short", "", "Leave the table of all comparisons and the method out."),
-        Option("title", "TEXT", "Heading of the report."),
-        Option("author", "NAME", "Who wrote the report."),
-        Option("note", "TEXT", "Remark at the beginning of the report."),
-        Option(
-            "positive_means",
-            "TEXT",
-            'What a positive label means, to complete "people who …": "repaid the loan".',
-        ),
-        Option(
-            "negative_means",
-            "TEXT",
-            'What any other label means, in the same way: "did not repay the loan".',
-        ),
-        Option("rename", "COLUMN:VALUE=NAME…", "Name of a group in the report: sex:F=women."),
-    ),
-    "Output": (
-        Option("json", "PATH", "Write the whole result as JSON; - prints it."),
-        Option("json@metrics", "PATH", "Write the list as JSON; - prints it."),
-        Option("csv", "PATH", "Write the table as CSV; - prints it."),
-        Option(
-            "raw_names",
-            "",
-            "Write names to CSV unchanged, even if a spreadsheet would run them as formulas.",
-        ),
-        Option("xlsx", "PATH", "Write an Excel workbook, with a sheet for each table."),
-        Option("markdown", "PATH", "Write the table as Markdown for a pull request; - prints it."),
-        Option("junit", "PATH", "Write what --fail-on decides as JUnit's XML, for CI systems."),
-        Option(
-            "fail_on",
-            "VERDICT…",
-            "Exit with code 1 for disparity, inconclusive, too-small, ratio (--ratio is shown not "
-            "to be met) or ratio-estimate (the estimate does not meet it).",
-            choices=("disparity", "inconclusive", "too-small", "ratio", "ratio-estimate"),
-        ),
-        Option(
-            "fail_on@changes",
-            "VERDICT…",
-            "Exit with code 1 for widened, inconclusive (or changed: its size is undecided) or "
-            "too-small.",
-            choices=("widened", "inconclusive", "too-small"),
-        ),
-        Option(
-            "fail_on@periods",
-            "VERDICT…",
-            "Exit with code 1 for widened (a gap), worse (a group), changed (any change that is "
-            "shown), inconclusive or too-small.",
-            choices=("widened", "worse", "changed", "inconclusive", "too-small"),
-        ),
-        Option(
-            "fail_on@selection",
-            "VERDICT…",
-            "Exit with code 1 for below (a ratio is shown to be below the bound) or estimate (a "
-            "ratio is below it, shown or not).",
-            choices=("below", "estimate"),
-        ),
-        Option(
-            "fail_on@monitor",
-            "VERDICT…",
-            "Exit with code 1 for disparity (an alarm) or inconclusive.",
-            choices=("disparity", "inconclusive"),
-        ),
-        Option("show_small", "", "Show each comparison that is too small for a verdict, too."),
-        Option("quiet", "", "Print no table and no progress."),
-        Option(
-            "config",
-            "PATH",
-            "Read options from this file. Default: fairperm.toml, or [tool.fairperm] in "
-            "pyproject.toml.",
-        ),
-        Option("debug", "", "Show the traceback of an error."),
-    ),
+    "periods": values.find_periods,
+    "thresholds": values.parse_thresholds,
+    "compare": values.find_pairing,
+    "reference": values.find_references,
+    "reference@one": lambda value, given, data: data.find_value(given["group"], value),
+    "intersections@selection": values.as_switch,
+    "margin": values.by_name("--margin"),
+    "ratio": values.by_name("--ratio"),
 }
 
-OPTIONS = {one.key: one for options in TOPICS.values() for one in options}
-_NO_ARGUMENTS = ("Assumptions", "Files", "State", "Report", "Output")  # topics
+
+def _read_table() -> Iterator[Option]:
+    """Yield every option of the table."""
+    topic = ""
+    for entry in re.split(r"\n(?! )", _TABLE.strip()):
+        line = " ".join(entry.split())
+        if line.startswith("# "):
+            topic = line.removeprefix("# ")
+            continue
+        head, _, text = line.partition(": ")
+        head, _, default = head.partition(" = ")
+        head, _, argument = head.partition(" > ")
+        key, _, value = head.partition(" ")
+        kind = _KINDS.get(value)
+        yield Option(
+            topic,
+            key,
+            value,
+            text,
+            None if argument == "-" else argument,
+            kind.make(default) if default and isinstance(kind, _Number) else default or None,
+            _CHOICES.get(key, ()),
+            _CONVERTERS.get(key),
+        )
+
+
+OPTIONS = {one.key: one for one in _read_table()}
+TOPICS = {name: [*options] for name, options in groupby(OPTIONS.values(), lambda one: one.topic)}
+# topics; options of the others are arguments of the library
+_NO_ARGUMENTS = ("Assumptions", "Files", "State", "Report", "Output")
 
 
 def find_options(keys: str) -> list[Option]:
