@@ -170,16 +170,6 @@ def test_the_new_model_has_the_verdicts_of_its_own_audit(audited: fairperm.Audit
     assert {one.verdict_new for one in found} >= {"disparity", "inconclusive"}
 
 
-def test_clusters_are_split_in_both_models() -> None:
-    shared = np.arange(len(ROWS["group"])) // 3
-    own = np.char.add(ROWS["group"], shared.astype(str))
-    given = {**LABELS, **OF_BOTH, **DRAWN, "metrics": ["tpr", "precision"]}
-    split = quietly(**given, cluster=shared, split_clusters=True)
-    whole = quietly(**given, cluster=own)
-    pvalues = [[row.change.pvalue for row in one if row.change] for one in (split, whole)]
-    assert pvalues[0] == pvalues[1]
-
-
 def test_the_size_is_shown_by_the_change_and_by_the_sum(audited: fairperm.Audit) -> None:
     (row,) = (one for one in audited.where(metric="brier_score") if one.groups == ("a", "b"))
     assert row.change is not None

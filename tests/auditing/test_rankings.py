@@ -210,24 +210,6 @@ def test_margins_and_ratios_of_items_by_hand() -> None:
         assert row.adjusted_ratio_equivalence_pvalue == pytest.approx(max(met))
 
 
-def test_the_order_of_rows_their_frame_and_threads_change_nothing() -> None:
-    import polars as pl
-
-    for asked in (QUALITY, ITEMS):
-        whole = ask(**asked)
-        order = np.random.default_rng(1).permutation(len(DATA["query"]))
-        frame = pl.DataFrame({name: one[order] for name, one in DATA.items()})
-        for data, n_jobs in ((frame, None), (frame.lazy(), 2)):
-            other = ask(**asked, data=data, n_jobs=n_jobs)
-            assert [row.to_dict() for row in other] == [row.to_dict() for row in whole]
-    from_scores = audit(
-        **{**ASKED, "y_true": None, **{name: DATA[name] for name in ("query",)}},
-        **ITEMS | {"rankings": "exposure"},
-    )
-    (row,) = from_scores
-    assert row.pvalue == ask(**ITEMS).rows[0].pvalue
-
-
 def test_small_groups_and_undefined_values_are_not_judged() -> None:
     few = ask(**QUALITY, min_group_size=30)
     reasons = {row.groups: row.reason for row in few if row.metric == "ndcg@3"}

@@ -19,7 +19,7 @@ import fairperm
 from fairperm import distance_test
 from fairperm.data.lazy import counting
 from fairperm.engines import distances as engines
-from tests.support.lazy_data import LAZY, clustered, sample
+from tests.support.lazy_data import LAZY, sample
 from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
@@ -385,14 +385,6 @@ def test_the_unit_of_values_changes_nothing(distance: str) -> None:
     )
     assert one.pvalue < 0.5
     assert [other.pvalue for other in others] == [one.pvalue] * 2
-
-
-def test_counted_clusters_give_the_same() -> None:
-    table = clustered(400, 4)
-    given: dict[str, Any] = {"sensitive_features": "sex", "cluster": "person", "n_resamples": 99}
-    eager = distance_test("predicted", data=table, rng=1, **given)
-    lazy = distance_test("predicted", data=LAZY["duckdb"](table), rng=1, **given)
-    assert lazy.to_dict() == eager.to_dict()
 
 
 # Several groups.

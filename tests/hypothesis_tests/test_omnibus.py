@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import fairperm
+from tests.hypothesis_tests.test_agreement import draw_columns
 from tests.support.helpers import RATES
 from tests.support.omnibus_data import (
     SURE,
@@ -77,6 +79,19 @@ def test_it_is_the_weighted_sum_of_squares_by_hand() -> None:
     assert result.mean == pytest.approx(mean)
     assert result.statistic == pytest.approx(((theta - mean) ** 2 / variance).sum())
     assert list(result.standard_errors.values()) == pytest.approx(np.sqrt(variance))
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+@pytest.mark.parametrize("metric", fairperm.metric_names())
+def test_groups_have_the_values_and_errors_of_tests_of_two(metric: str) -> None:
+    data = draw_columns(metric, 240, np.random.default_rng(8))
+    data |= {"sensitive_features": np.arange(240) % 3, "metric": metric}
+    every = fairperm.omnibus_test(**data, n_resamples=9, rng=1)
+    two = fairperm.permutation_test(**data, n_resamples=9, rng=1, groups=(0, 1))
+    for group in (0, 1):
+        assert every.values[group] == pytest.approx(two.values[group], rel=1e-9)
+        error = two.standard_errors.get(group, every.standard_errors[group])
+        assert every.standard_errors[group] == pytest.approx(error, rel=1e-9)
 
 
 TWO = [

@@ -168,18 +168,6 @@ def test_permutations_of_rows_are_studentized_one_by_one(given: dict[str, Any]) 
     assert near.statistic < 0.05
 
 
-def test_groups_of_many_have_the_values_of_two() -> None:
-    data = draw(400, 8)
-    data["sensitive_features"] = np.array(list("abc"))[np.arange(400) % 3]
-    every = fairperm.omnibus_test(**data)
-    for pair in itertools.combinations("abc", 2):
-        two = run(data, groups=pair)
-        for group in pair:
-            assert every.values[group] == pytest.approx(two.values[group], rel=CLOSE)
-            error = two.standard_errors[group]
-            assert every.standard_errors[group] == pytest.approx(error, rel=1e-9)
-
-
 def test_gini_is_the_auc_in_another_unit() -> None:
     for design in DESIGNS.values():
         data = draw(160, 4) | design(160)
@@ -208,21 +196,6 @@ def test_an_audit_has_gini_in_its_own_unit() -> None:
     assert auc.detectable_gap is not None
     assert gini.detectable_gap == pytest.approx(2 * auc.detectable_gap, rel=1e-3)
     assert gini.equivalence_pvalue == auc.equivalence_pvalue
-
-
-def test_an_audit_adjusts_it_with_others() -> None:
-    data = draw(300, 9)
-    found = fairperm.audit(
-        data["y_true"],
-        y_score=data["y_score"],
-        sensitive_features=data["sensitive_features"],
-        metrics=["average_precision", "roc_auc"],
-        n_resamples=199,
-        rng=1,
-    )
-    assert found.rows[0].metric == "average_precision"
-    value = found.rows[0].values[0]
-    assert value == pytest.approx(run(data).values["a"], rel=CLOSE)
 
 
 # -- Levels -----------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a binary metric of three classes": (
         "recall",
         {},
-        r"y_true must be binary .* Pass pos_label .* such as 'recall_macro' or 'recall\[cat\]'",
+        r"y_true must be binary .* Pass pos_label: .* such as 'recall_macro' or 'recall\[cat\]'",
     ),
 }
 

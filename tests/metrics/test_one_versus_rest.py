@@ -262,19 +262,6 @@ def test_missing_scores_are_dropped_or_refused() -> None:
     assert found.pvalue == run(kept).pvalue
 
 
-def test_groups_of_many_have_the_values_of_two() -> None:
-    data = draw(300, 8)
-    data["sensitive_features"] = np.array(list("abc"))[np.arange(300) % 3]
-    for metric in METRICS:
-        every = fairperm.omnibus_test(**{**data, "metric": metric})
-        for pair in itertools.combinations("abc", 2):
-            two = run(data, groups=pair, metric=metric)
-            for group in pair:
-                assert every.values[group] == pytest.approx(two.values[group], rel=CLOSE)
-                error = two.standard_errors[group]
-                assert every.standard_errors[group] == pytest.approx(error, rel=CLOSE)
-
-
 def test_an_audit_has_both_means() -> None:
     data = draw(400, 9)
     rows = fairperm.audit(

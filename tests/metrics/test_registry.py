@@ -184,15 +184,6 @@ def test_what_can_vary_has_a_variance(name: str, n: int) -> None:
         assert variance(name, counts) == pytest.approx(expected, rel=1e-3, abs=0)
 
 
-@by_metric
-def test_delta_variance_is_that_of_the_bootstrap(name: str) -> None:
-    """A variance of 20,000 normal draws has a relative error of 1 %; five of those."""
-    counts: Counts = (2400, 900, 600, 2100)
-    shares = np.array(counts) / sum(counts)
-    drawn = np.random.default_rng(1).multinomial(sum(counts), shares, size=20_000)
-    assert variance(name, counts) == pytest.approx(estimated(name, drawn).var(), rel=0.05)
-
-
 # -- Metrics of numbers ---------------------------------------------------------------------------
 
 by_number_metric = pytest.mark.parametrize("name", NUMBER_METRICS)

@@ -463,19 +463,6 @@ def run_ndkl(given: dict[str, Any], group: Any, **options: Any) -> fairperm.List
     return one
 
 
-def test_ndkl_by_hand() -> None:
-    """The list a b b and its mirror image b a a, below a list that has one group only."""
-    given = {"rank": [1, 2, 3, 3, 2, 1, 1, 2], "query": [*"pppqqqrr"]}
-    found = run_ndkl(given, [*"abbaabbb"])
-    by_hand = (np.log(3) + np.log(9 / 8) / 2 / np.log2(3)) / (1 + 1 / np.log2(3) + 1 / 2)
-    assert found.value == pytest.approx(by_hand, rel=1e-14)
-    assert (found.counts, found.n_queries) == ({"a": 3, "b": 3}, 2)
-    assert found.notes == ("1 query has items of one group only: left out.",)
-    # of nine permutations, those with the single item first in both lists
-    assert (found.exact, found.n_resamples) == (True, 9)
-    assert found.pvalue == pytest.approx(1 / 9)
-
-
 def test_ndkl_is_that_of_the_definition() -> None:
     given = lists(11, 25, decimals=9)
     group = np.random.default_rng(1).integers(0, 4, len(given["query"]))
