@@ -15,21 +15,23 @@ is a sum of ratios to several bases has the sum of these ψ, each with its own s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array, Integers, Places
 from fairperm.engines.moments import Moments
 from fairperm.metrics.definition import Metric, by_part
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from fairperm.engines.kernels.totals import Terms
 
 _ROUNDING = 1e-14  # a standard error this small against its own terms is zero but for rounding
 
 
-def list_bases(part: Metric) -> Iterator[tuple[NDArray[np.intp], Array]]:
+def list_bases(part: Metric) -> Iterator[tuple[Places, Array]]:
     """Yield the contributions that belong to each base, and what makes the base of them.
 
     Coefficients of 0 alone stand for the number of units.
@@ -97,9 +99,9 @@ class PartOfUnits:
     bases: Array
     coefficients: Array
     counted: tuple[int, ...]
-    members: tuple[NDArray[np.intp], ...]
-    columns: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    members: tuple[Places, ...]
+    columns: Integers
+    starts: Integers
     squares: Array
 
 
@@ -115,7 +117,7 @@ class LeaveOneOut:
     counted: Array
 
     @classmethod
-    def of(cls, moments: Moments, contributions: Array, order: NDArray[np.intp]) -> LeaveOneOut:
+    def of(cls, moments: Moments, contributions: Array, order: Places) -> LeaveOneOut:
         """Return those of units in this order, which is that of the moments."""
         found: list[PartOfUnits] = []
         counted: list[Array] = []
@@ -166,7 +168,28 @@ class LeaveOneOut:
             found += [1 / base, own @ centre[members], *np.moveaxis(slopes, -1, 0)]
         return np.stack(found)
 
-    def variance(self, part: PartOfUnits, squares: Array, totals: Array, sizes: Array) -> Array:
-        """Return the variance of a part from the sums of squared influences."""
-        whole = self.moments.whole(totals, sizes)[..., part.place]
-        return drop_rounding(squares, part.part.gradient(whole), part.squares)
+    def variances(
+        self,
+        totals: Array,
+        sizes: Array,
+        counts: Array,
+        stratum_starts: Integers,
+        square: Callable[[Terms, Array], Array],
+    ) -> Array:
+        """Return the variance of every part; ``square`` adds up the squares of units' influences.
+
+        It is given what influences are made of, and lines by draw, stratum and group.
+        """
+        from fairperm.engines.kernels.totals import Terms
+
+        found = []
+        for part in self.parts:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lines = self.lines(part, totals, sizes, counts)
+                terms = Terms(
+                    self.moments.columns.T, part.bases, part.columns, part.starts, stratum_starts
+                )
+                whole = self.moments.whole(totals, sizes)[..., part.place]
+                gradient = part.part.gradient(whole)
+                found.append(drop_rounding(square(terms, lines), gradient, part.squares))
+        return np.stack(found)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairperm._utils import streams
-from fairperm._utils.arrays import Array, Codes, Integers, Places
+from fairperm._utils.arrays import Array, Codes, Integers, Places, Words
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
 from fairperm.data.sample import Sample
 from fairperm.engines.estimates import Estimates
@@ -31,6 +32,7 @@ from fairperm.metrics.definition import (
 from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
+    from fairperm.engines.kernels.totals import Terms
     from fairperm.engines.sorted_rows import GroupWalk
 
     Part = Metric | RankMetric
@@ -65,7 +67,6 @@ class ManyGroupsEngine(SharedLabels):
     stratum_starts: Integers
     moments: Moments
     alone: LeaveOneOut | None
-    columns: Array
     labels: NDArray[np.uint8]
     tied: Integers
     walks: Mapping[int, GroupWalk]
@@ -85,7 +86,6 @@ class ManyGroupsEngine(SharedLabels):
             metrics_of_totals(parts), contributions, order, has_strata=rows.n_strata > 1
         )
         alone = LeaveOneOut.of(moments, contributions, order) if rows.are_sums else None
-        wanted = moments.n_wanted(None if alone else variance)
         stratum, block = rows.stratum[order], _number_runs(rows.stratum[order], rows.block[order])
         kind = _number_runs(block, *(column[order] for column in rows.contributions.T))
         group, place = _order_groups(rows.group[order], kind, rows.n_groups)
@@ -101,7 +101,6 @@ class ManyGroupsEngine(SharedLabels):
             stratum_starts=np.searchsorted(stratum, np.arange(rows.n_strata + 1)),
             moments=moments,
             alone=alone,
-            columns=np.ascontiguousarray(moments.columns[:, :wanted]),
             labels=labels,
             tied=tied,
             walks=_make_walks(parts, rows, order),
@@ -152,42 +151,68 @@ class ManyGroupsEngine(SharedLabels):
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
 
     def _by_totals(self, groups: NDArray[np.uint8]) -> Iterator[tuple[Array, ...]]:
-        from fairperm.engines.kernels.group_labels import group_totals
+        from fairperm.engines.kernels.totals import subset_totals
 
         if not self.moments.parts:
             return
+        starts, wanted = self.stratum_starts, self.moments.n_wanted(self._summed)
         totals = np.zeros((len(groups), *self.sizes.shape, self.moments.n_columns))
-        moving = self.moments.moving[: self.columns.shape[1]]
-        n_groups = len(self.place)
-        totals[..., moving] = group_totals(groups, self.columns, self.stratum_starts, n_groups)
+        totals[..., self.moments.moving[:wanted]] = self._in_lanes(
+            groups, lambda words, *_: subset_totals(words, self.moments.columns, starts, wanted)
+        )
         sizes = self.sizes[..., self.place]
-        if self.alone is None or self.variance != Variance.DELTA:
-            estimates = self.moments.estimates(totals[..., self.place, :], sizes, self.variance)
-        else:
-            estimates = self.moments.estimates(totals[..., self.place, :], sizes, None)
-            estimates = replace(estimates, variance=self._leave_one_out(self.alone, groups, totals))
+        estimates = self.moments.estimates(totals[..., self.place, :], sizes, self._summed)
+        alone = self.alone
+        if alone is not None and self.variance == Variance.DELTA:
+            counts = self._in_lanes(
+                groups, lambda words, *_: subset_totals(words, alone.counted, starts)
+            )
+            square = partial(self._square, groups)
+            variance = alone.variances(totals, self.sizes, counts, starts, square)
+            estimates = replace(estimates, variance=variance[..., self.place])
         yield from zip(estimates.value, estimates.variance, estimates.size, strict=True)
 
-    def _leave_one_out(self, alone: LeaveOneOut, groups: NDArray[np.uint8], totals: Array) -> Array:
-        """Return the variances of every part from the influences of single units."""
-        from fairperm.engines.kernels.group_labels import group_influences, group_totals
-        from fairperm.engines.kernels.totals import Terms
+    @property
+    def _summed(self) -> Variance | None:
+        """The variance that sums of products make."""
+        return None if self.alone and self.variance == Variance.DELTA else self.variance
 
-        counts = group_totals(groups, alone.counted, self.stratum_starts, len(self.place))
-        found = []
-        for part in alone.parts:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                lines = alone.lines(part, totals, self.sizes, counts)
-                terms = Terms(
-                    self.moments.columns.T,
-                    part.bases,
-                    part.columns,
-                    part.starts,
-                    self.stratum_starts,
-                )
-                squares = group_influences(groups, terms, np.moveaxis(lines, 0, -1))
-                found.append(alone.variance(part, squares, totals, self.sizes))
-        return np.stack(found)[..., self.place]
+    def _square(self, groups: NDArray[np.uint8], terms: Terms, lines: Array) -> Array:
+        """Return the sums of squared influences by draw, stratum and group."""
+        from fairperm.engines.kernels.kernel import LANES
+        from fairperm.engines.kernels.totals import squared_influences
+
+        def find(words: Words, drawn: slice, some: slice) -> Array:
+            mine = np.moveaxis(lines[:, drawn, :, some], 2, 0)
+            of_group = mine.reshape(*mine.shape[:2], -1)
+            both = np.zeros((*mine.shape[:2], 2, LANES))  # those of all other groups do not count
+            both[:, :, 0, : of_group.shape[-1]] = of_group
+            return squared_influences(words, terms, both)[:, 0].T
+
+        return self._in_lanes(groups, find)
+
+    def _in_lanes(
+        self, groups: NDArray[np.uint8], find: Callable[[Words, slice, slice], Array]
+    ) -> Array:
+        """Return by draw, stratum and group what is found in the lanes of words (first axis).
+
+        A lane has the units of one group in one draw; ``find`` is told which draws and groups.
+        """
+        from fairperm.engines.kernels.group_labels import words_of_groups
+        from fairperm.engines.kernels.kernel import LANES
+
+        n_groups = len(self.place)
+        width = min(LANES, n_groups)  # groups, and draws of each, side by side
+        rows = []
+        for start in range(0, len(groups), LANES // width):
+            drawn, found = slice(start, min(start + LANES // width, len(groups))), []
+            for first in range(0, n_groups, width):
+                some = slice(first, min(first + width, n_groups))
+                words = words_of_groups(groups[drawn], first, _count(some))
+                lanes = find(words, drawn, some)[: _count(drawn) * _count(some)]
+                found.append(lanes.reshape(_count(drawn), _count(some), *lanes.shape[1:]))
+            rows.append(np.hstack(found))
+        return np.moveaxis(np.concatenate(rows), 1, 2)
 
     def _auc(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
         from fairperm.engines.kernels.group_labels import group_ranks
@@ -197,25 +222,16 @@ class ManyGroupsEngine(SharedLabels):
         return auc_of_sums(sums[:, :, self.place])
 
     def _by_walk(self, walk: GroupWalk, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
-        from fairperm.engines.kernels.group_labels import words_of_groups
-        from fairperm.engines.kernels.kernel import LANES
+        def find(words: Words, drawn: slice, some: slice) -> Array:
+            found = walk.find_one(words, lanes=_count(drawn) * _count(some))
+            return np.stack(found, axis=-1)
 
-        n_groups = len(self.place)
-        value, squares = np.empty((2, len(groups), *self.sizes.shape))
-        width = min(LANES, n_groups)  # groups, and draws of each, that walk side by side
-        step = LANES // width
-        for first, start in itertools.product(
-            range(0, n_groups, width), range(0, len(groups), step)
-        ):
-            drawn = groups[start : start + step]
-            words = words_of_groups(drawn, first, width)
-            found = walk.find_one(words, lanes=len(drawn) * width)
-            for whole, one in zip((value, squares), found, strict=True):
-                by_group = one.reshape(len(drawn), width, -1).swapaxes(1, 2)
-                n_left = min(width, n_groups - first)
-                whole[start : start + step, :, first : first + width] = by_group[..., :n_left]
-        value, squares = value[..., self.place], squares[..., self.place]
+        value, squares = np.moveaxis(self._in_lanes(groups, find)[..., self.place, :], -1, 0)
         return value, walk.find_variance(squares, self.sizes[..., self.place])
+
+
+def _count(places: slice) -> int:
+    return int(places.stop - places.start)
 
 
 def _sort_units(

@@ -86,20 +86,16 @@ class TotalsEngine(UnitsEngine):
 
     def _leave_one_out(self, alone: LeaveOneOut, words: Words, totals: Array) -> Array:
         """Return the variances of every part from the influences of single units."""
-        sizes, starts = self.layout.sizes, self.stratum_starts
+        starts = self.stratum_starts
         first = subset_totals(words, alone.counted, starts)
         every = np.add.reduceat(alone.counted, starts[:-1])
         counts = np.stack([first, every - first], axis=-2)
-        found = []
-        for part in alone.parts:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                lines = alone.lines(part, totals, sizes, counts)
-            terms = Terms(self.moments.columns.T, part.bases, part.columns, part.starts, starts)
-            squares = squared_influences(words, terms, np.moveaxis(lines, (0, 1), (1, 3)))
-            squares = np.moveaxis(squares, -1, 0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found.append(alone.variance(part, squares, totals, sizes))
-        return np.stack(found)
+
+        def square(terms: Terms, lines: Array) -> Array:
+            by_lane = np.moveaxis(lines, (0, 1), (1, 3))
+            return np.moveaxis(squared_influences(words, terms, by_lane), -1, 0)
+
+        return alone.variances(totals, self.layout.sizes, counts, starts, square)
 
     def _totals(self, words: Words) -> Array:
         """Return totals by draw, stratum, group and column."""

@@ -19,7 +19,8 @@ from scipy.stats import binom, chi2
 from fairperm import permutation_test
 from fairperm.engines.kernels import group_labels
 from fairperm.engines.kernels.auc import AucLayout
-from fairperm.engines.kernels.group_labels import group_ranks, group_totals, random_groups
+from fairperm.engines.kernels.group_labels import group_ranks, random_groups, words_of_groups
+from fairperm.engines.kernels.subsets import lane_bits
 from fairperm.engines.many_groups import auc_of_sums
 from fairperm.metrics.ranks import Components
 
@@ -251,22 +252,16 @@ def test_the_generator_is_splitmix64() -> None:
 # -- What groups add up to ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_draws", [1, 4, 6])
-@pytest.mark.parametrize("n_groups", [1, 2, 3, 7])
-@pytest.mark.parametrize("n_strata", [1, 3])
-def test_group_totals(n_draws: int, n_groups: int, n_strata: int) -> None:
-    rng = np.random.default_rng([n_groups, n_strata])
-    n = 200
-    groups = rng.integers(n_groups, size=(n_draws, n)).astype(np.uint8)
-    starts = np.concatenate([[0], np.sort(rng.choice(np.arange(1, n), n_strata - 1, False)), [n]])
-    for width in (0, 1, 4):
-        columns = rng.normal(size=(n, width))
-        totals = group_totals(groups, columns, starts, n_groups)
-        assert totals.shape == (n_draws, n_strata, n_groups, width)
-        for d, s, g in np.ndindex(totals.shape[:3]):
-            here = slice(starts[s], starts[s + 1])
-            expected = columns[here][groups[d, here] == g].sum(axis=0)
-            np.testing.assert_allclose(totals[d, s, g], expected, atol=1e-12)
+@pytest.mark.parametrize(
+    ("first", "width", "n_draws"), [(0, 1, 64), (0, 7, 9), (2, 3, 2), (5, 64, 1)]
+)
+def test_words_of_groups(first: int, width: int, n_draws: int) -> None:
+    groups = np.random.default_rng(width).integers(9, size=(n_draws, 200)).astype(np.uint8)
+    bits = lane_bits(words_of_groups(groups, first, width))
+    for draw, place in np.ndindex(n_draws, width):
+        mine = groups[draw] == first + place
+        np.testing.assert_array_equal(bits[draw * width + place], mine)
+    assert not bits[n_draws * width :].any()
 
 
 def brute_force(label: Array, score: Array) -> list[float]:

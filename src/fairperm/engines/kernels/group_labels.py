@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm._utils.arrays import Array, Integers, Words
-    from fairperm.engines.kernels.totals import Terms
 
 _CHANCES = 256  # equally likely values of a random byte
 _BYTES = 8  # of a random word
 _GOLDEN = 0x9E3779B97F4A7C15
-_UNITS = 512  # whose influences stay in the cache
 _DRAWS = 4  # that take turns
 # What a walk up the scores keeps of every group's units of one label: how many are passed, the
 # sum of the other label's passed before each, and the sum of their squares; a power of two of them.
@@ -119,27 +117,6 @@ def _counts(block: NDArray[np.uint8], n_groups: int) -> Integers:
     return total
 
 
-def group_totals(
-    groups: NDArray[np.uint8], columns: Array, stratum_starts: Integers, n_groups: int
-) -> Array:
-    """Return the totals of the columns by draw, stratum, group and column."""
-    together = _together(groups)
-    shape = (stratum_starts.size - 1, n_groups, columns.shape[1])
-    totals = np.zeros((*together.shape[:2], *shape))
-    # a calibration error has many zeros, a mean of positives some; without any, looking takes time
-    skips_zeros = bool(4 * np.count_nonzero(columns) < 3 * columns.size)
-    _add_up(together, columns, stratum_starts, skips_zeros, totals)
-    return totals.reshape(totals.shape[0] * _DRAWS, *shape)[: len(groups)]
-
-
-def group_influences(groups: NDArray[np.uint8], terms: Terms, lines: Array) -> Array:
-    """Return the sums of squared leave-one-out influences by draw, stratum and group."""
-    # as ``squared_influences`` does for two groups; ``lines`` are by draw, stratum, group and line
-    squares = np.zeros(lines.shape[:-1])
-    _square(groups, terms, np.ascontiguousarray(lines), squares)
-    return squares
-
-
 def group_ranks(
     groups: NDArray[np.uint8],
     labels: NDArray[np.uint8],
@@ -180,30 +157,6 @@ def _together(groups: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if missing:
         groups = np.concatenate([groups, np.repeat(groups[-1:], missing, axis=0)])
     return groups.reshape(-1, _DRAWS, groups.shape[1])
-
-
-@kernel
-def _add_up(
-    together: NDArray[np.uint8],
-    columns: Array,
-    stratum_starts: Integers,
-    skips_zeros: bool,
-    totals: Array,
-) -> None:
-    width = np.uint64(columns.shape[1])
-    of_draw = np.uint64(totals[0, 0].size)
-    for b in range(len(together)):
-        groups, flat = together[b], totals[b].ravel()  # a view: it is contiguous
-        for s in range(stratum_starts.size - 1):
-            of_stratum = np.uint64(s * totals[0, 0, 0].size)
-            for i in range(stratum_starts[s], stratum_starts[s + 1]):
-                for j in range(columns.shape[1]):
-                    if skips_zeros and columns[i, j] == 0.0:
-                        continue
-                    at = of_stratum + np.uint64(j)
-                    for d in range(_DRAWS):
-                        flat[at + np.uint64(groups[d, i]) * width] += columns[i, j]
-                        at += of_draw
 
 
 @kernel
@@ -341,32 +294,3 @@ def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> Words:
             if 0 <= place < width:
                 words[i] |= np.uint64(1) << np.uint64(draw * width + place)
     return words
-
-
-@kernel
-def _square(groups: NDArray[np.uint8], terms: Terms, lines: Array, squares: Array) -> None:
-    """Compute the influences of a few units at a time, base by base: vectors, not one by one."""
-    contributions, bases, columns, base_starts, starts = terms
-    numerator, influence = np.empty(_UNITS), np.empty(_UNITS)
-    for d in range(len(groups)):
-        for s in range(starts.size - 1):
-            of_group, found = lines[d, s], squares[d, s]
-            for start in range(starts[s], starts[s + 1], _UNITS):
-                units = slice(start, min(start + _UNITS, starts[s + 1]))
-                here, at = groups[d, units], 0
-                influence[:] = 0.0
-                for b in range(len(bases)):
-                    share, intercept = of_group[:, at], of_group[:, at + 1]
-                    for i in range(here.size):
-                        numerator[i] = intercept[here[i]]
-                    at += 2
-                    for c in range(base_starts[b], base_starts[b + 1]):
-                        slope, x = of_group[:, at], contributions[columns[c], units]
-                        for i in range(here.size):
-                            numerator[i] += slope[here[i]] * x[i]
-                        at += 1
-                    base = bases[b, units]
-                    for i in range(here.size):
-                        influence[i] += numerator[i] / (1.0 - share[here[i]] * base[i])
-                for i in range(here.size):
-                    found[here[i]] += influence[i] * influence[i]
