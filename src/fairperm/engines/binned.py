@@ -73,7 +73,6 @@ class BinnedEngine:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Return the user's groups by their counts."""
         return self.coarse.order
 
     def with_variance(self, variance: Variance | None) -> BinnedEngine:

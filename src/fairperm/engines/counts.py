@@ -55,7 +55,6 @@ class CellsEngine:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Return the user's groups by their counts."""
         return self.sample.order
 
     def with_variance(self, variance: Variance | None) -> CellsEngine:

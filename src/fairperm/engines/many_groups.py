@@ -115,11 +115,9 @@ class ManyGroupsEngine(SharedLabels):
 
     @property
     def label_key(self) -> bytes:
-        """Return the sizes of the blocks, and how many of their units each group has."""
         return np.column_stack([self.block_sizes, self.wanted]).tobytes() + bytes([len(self.place)])
 
     def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return a group for each unit, ``n`` times."""
         from fairperm.engines.kernels.group_labels import random_groups
 
         seeds = rng.integers(2**64, size=n, dtype=np.uint64)

@@ -184,7 +184,6 @@ class MatchedSets(_Sets):
         return self._merge([moments[:, place] for (moments, _), place in pairs]), log_probability
 
     def values(self) -> tuple[Array, Array]:
-        """Return the values of the user's groups, and their standard errors over sets."""
         values, errors = _Sets.values(self)
         return values[:: self.sign], errors[:: self.sign]
 

@@ -150,7 +150,6 @@ class UnitsEngine(SharedLabels):
 
     @property
     def label_key(self) -> bytes | None:
-        """Return the sizes of the blocks, and how many units of each are drawn."""
         # none with a bootstrap variance, which continues the same random stream
         if self.variance == Variance.BOOTSTRAP:
             return None

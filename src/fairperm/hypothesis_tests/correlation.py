@@ -317,7 +317,6 @@ class CorrelationTest(PermutationTest[Array]):
         return cls(observed=observed, margins=margins, variance=variance, sample=sample)
 
     def enumerated(self, most: int) -> tuple[Array, Array] | None:
-        """Return the sums of every permutation if there are few."""
         from fairperm.engines.kernels.shuffles import all_sums
 
         n = len(self.margins[0].values)
@@ -328,7 +327,6 @@ class CorrelationTest(PermutationTest[Array]):
         return sums, np.full(permutations, -math.log(permutations))
 
     def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
-        """Return what to permute."""
         from fairperm.engines.kernels.shuffles import random_sums
 
         def draw(n: int, rng: np.random.Generator) -> Array:
@@ -337,7 +335,6 @@ class CorrelationTest(PermutationTest[Array]):
         return PermutationRequest.of(draw, stop)
 
     def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
-        """Return the statistic of every pairing."""
         del first
         return _statistic(np.concatenate(blocks, axis=1), self.variance)
 

@@ -222,12 +222,10 @@ class DistanceDraws(PermutationTest[Array]):
     by_signs: bool = False
 
     def enumerated(self, most: int) -> tuple[Array, Array] | None:
-        """Return the distances of all permutations with their log-probabilities, if few."""
         found = None if self.by_signs else self.engine.enumerated(most)
         return None if found is None else (found[0] @ self.shares, found[1])
 
     def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
-        """Return what to permute, or to give signs."""
         purpose = streams.SIGNS if self.by_signs else streams.PERMUTATIONS
         return PermutationRequest.of(self._draw, stop, self.engine.block_size, purpose=purpose)
 
@@ -237,7 +235,6 @@ class DistanceDraws(PermutationTest[Array]):
         return distances
 
     def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
-        """Return the distances, which is all that was kept."""
         del first
         return np.concatenate(blocks)
 

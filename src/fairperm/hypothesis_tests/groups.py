@@ -234,19 +234,15 @@ class GapTest(PermutationTest[Gaps]):
         )
 
     def result(self, tested: Tested) -> PermutationTestResult:
-        """Return the result."""
         return tested.result(PermutationTestResult, **self.sample)
 
     def base_sizes(self) -> dict[str, list[float]]:
-        """Return how many rows each group's value rests on, by what they are."""
         return small_groups.base_sizes(self.comparison)
 
     def known_reference(self) -> NormalLimit | None:
-        """Return the normal limit if that was asked for."""
         return NormalLimit(self.smallest()) if self.is_limit else None
 
     def enumerated(self, most: int) -> tuple[Gaps, Array] | None:
-        """Return the gaps of all permutations with their log-probabilities, if they are few."""
         by_sum = self.plan.depends_on_sum and self.engine.weights is None
         found = self.engine.enumerated(most, by_sum=by_sum)
         if found is None:
@@ -255,7 +251,6 @@ class GapTest(PermutationTest[Gaps]):
         return _gaps(self.engine, self.plan, estimates), log_probability
 
     def request(self, stop: Stop[Gaps]) -> PermutationRequest[Gaps]:
-        """Return what to permute."""
         return PermutationRequest(
             self.engine,
             partial(_gaps, self.engine, self.plan),

@@ -154,37 +154,29 @@ class MatchedTest(PermutationTest[Gaps]):
         )
 
     def result(self, tested: Tested) -> PermutationTestResult:
-        """Return the result."""
         return tested.result(PermutationTestResult, **self.sample)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That the result is about these names."""
         return (ABOUT_NAMES,)
 
     def base_sizes(self) -> dict[str, tuple[int, int]]:
-        """Return how many sets each group's value rests on."""
         return {"clusters" if self.read.is_clustered else "sets": self.n_sets}
 
     def known_reference(self) -> NormalLimit | None:
-        """Return the normal limit if that was asked for."""
         return NormalLimit(self.smallest()) if self.is_limit else None
 
     def enumerated(self, most: int) -> tuple[Gaps, Array] | None:
-        """Return all exchanges inside the sets with their log-probabilities, if they are few."""
         return self.sets.enumerated(most)
 
     def request(self, stop: Stop[Gaps]) -> PermutationRequest[Gaps]:
-        """Return what to permute."""
         return PermutationRequest.of(self.sets.permuted, stop, counts=self.sets.n_kinds)
 
     def statistics(self, blocks: Sequence[Gaps], first: int | None) -> Array:
-        """Return the studentized gaps."""
         del first
         return join_gaps(blocks).studentized(self.scale)
 
     def smallest(self) -> float:
-        """Return the probability of one exchange of all sets."""
         return float(0.5**self.sets.n_sets)
 
 
@@ -234,20 +226,16 @@ class ManyMatchedTest(PermutationTest[Array]):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That the result is about these names."""
         return (ABOUT_NAMES,)
 
     def result(self, tested: Tested) -> OmnibusTestResult:
-        """Return the result."""
         return tested.result(OmnibusTestResult, **self.sample)
 
     def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
-        """Return what to permute."""
         draw = partial(self.sets.permuted, scale=self.scale)
         return PermutationRequest.of(draw, stop, counts=self.sets.n_numbers)
 
     def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
-        """Return the statistics, which is all that was kept."""
         del first
         return np.concatenate(blocks)
 

@@ -243,11 +243,9 @@ class OmnibusTest(PermutationTest["_Values"]):
         )
 
     def result(self, tested: Tested) -> OmnibusTestResult:
-        """Return the result."""
         return tested.result(OmnibusTestResult, **self.sample)
 
     def request(self, stop: Stop[_Values]) -> PermutationRequest[_Values]:
-        """Return what to permute."""
         return PermutationRequest(
             self.engine,
             partial(_Values.of, weights=self.engine.weights, shared=self.shared),

@@ -93,15 +93,12 @@ class RateTest(PermutationTest[NoReturn]):
         return cls(observed, rates, part.among, sample)
 
     def result(self, tested: Tested) -> PermutationTestResult:
-        """Return the result."""
         return tested.result(PermutationTestResult, **self.sample)
 
     def base_sizes(self) -> dict[str, list[float]]:
-        """Return the denominators."""
         return {self.among: [self.rates.first[1], self.rates.second[1]]}
 
     def known_reference(self) -> TwoBinomials:
-        """Return the two binomial samples."""
         return self.rates.binomials
 
 

@@ -41,7 +41,6 @@ class ErrorReach(_QuantileReach):
     skewness: float = 0.0
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
-        """Return the interval; without a standard error it has no ends."""
         return gap_interval(self.gap, self._reach, critical, self.span)
 
     def _reach(self, quantile: float) -> tuple[Array, Array]:
@@ -73,7 +72,6 @@ class WilsonReach(_QuantileReach):
     span: float
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
-        """Return the interval."""
         return gap_interval(self.gap, self._reach, critical, self.span)
 
     def _reach(self, quantile: float) -> tuple[Array, Array]:
@@ -91,7 +89,6 @@ class StrataReach(_QuantileReach):
     span: float
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
-        """Return the interval."""
         return gap_interval(self.gap, self._reach, critical, self.span)
 
     def _reach(self, quantile: float) -> tuple[Array, Array]:

@@ -52,11 +52,9 @@ class Lines(Protocol):
 
         At angles with these squared sines. There is a row for each gap, as there may be of them.
         """
-        ...
 
     def angles(self, sample: int, rate: float) -> Array:
         """Return for each gap the angle at which a sample has this rate, or the nearest to it."""
-        ...
 
 
 class Gaps(Protocol):
@@ -65,24 +63,19 @@ class Gaps(Protocol):
     @property
     def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """How many successes of how many trials both groups have."""
-        ...
 
     @property
     def estimate(self) -> float:
         """The place of the gap in the sample."""
-        ...
 
     def left(self, direction: int, distance: float) -> float:
         """Return what is left above (1) or below (−1) so many standard errors of the estimate."""
-        ...
 
     def distance(self, place: float) -> float:
         """Return how many standard errors the sample is from the line of a gap."""
-        ...
 
     def lines(self, places: Array) -> Lines:
         """Return the lines of gaps."""
-        ...
 
 
 def find_ends(

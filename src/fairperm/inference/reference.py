@@ -85,12 +85,10 @@ class Permutations:
         return found.at_least(floor)
 
     def critical(self, ordering: str, level: float) -> tuple[float, float]:
-        """Return quantiles of the permutations."""
         found = critical_values(self.null, ordering, level)
         return at_least_normal(found, ordering, level) if self.are_at_least_normal else found
 
     def most_extreme_pvalue(self, ordering: str, enough: float = 0.0) -> float:
-        """Return the p-value of the most extreme permutation."""
         del enough
         found = self.null.statistic[np.isfinite(self.null.statistic)]
         ends = (float(found.min()), float(found.max())) if found.size else ()
@@ -108,11 +106,9 @@ class NormalLimit:
 
     @property
     def null(self) -> Null:
-        """Points of the normal distribution."""
         return normal_limit()
 
     def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
-        """Return the probability that a normal deviate is as extreme."""
         del tolerance, level
         return normal_pvalue(statistic, ordering)
 

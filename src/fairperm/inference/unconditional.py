@@ -131,7 +131,6 @@ class TwoBinomials:
 
     @property
     def n_resamples(self) -> int:
-        """The number of tables."""
         return (self.first + 1) * (self.second + 1)
 
     @cached_property
@@ -413,7 +412,6 @@ class _Tails(Protocol):
 
     def probability(self, region: Region) -> Array:
         """Return the region's probability at each rate."""
-        ...
 
 
 class _SummedTails:

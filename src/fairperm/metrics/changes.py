@@ -147,7 +147,6 @@ class Change(Metric):
         return swapped
 
     def bases(self) -> dict[str, Array]:
-        """Return by which coefficients contributions add up to numbers of rows."""
         # only a denominator has other rows in the other model
         if self.places is None:
             return self.single.bases()
@@ -223,7 +222,6 @@ class RankChange(SingleMetric):
 
     @property
     def closed_variance(self) -> Variance:
-        """DeLong's variance."""
         return Variance.DELONG
 
     def matrix(self, columns: Columns) -> Array:

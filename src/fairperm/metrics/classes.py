@@ -84,12 +84,10 @@ class ClassMetric(Metric):
 
     @property
     def identity(self) -> object:
-        """A key that equal metrics share, whatever users call them."""
         return self.single.identity, self.label
 
     @property
     def listed_name(self) -> str:
-        """Name in the list of metrics."""
         return self.single.name
 
     def matrix(self, columns: Columns) -> Array:
@@ -102,7 +100,6 @@ class ClassMetric(Metric):
         return are_of_class(columns["y_true"], self.label)
 
     def bases(self) -> dict[str, Array]:
-        """Return by which coefficients contributions add up to numbers of rows, by their names."""
         return {
             class_rows(name, self.label): coefficients
             for name, coefficients in self.single.bases().items()
@@ -166,7 +163,6 @@ class MacroMetric(AnyMetric):
         return bound if self.old is None else bound.change(old=self.old)
 
     def change(self, *, old: int = -1) -> MacroMetric:
-        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
         columns = (*self.columns, f"y_pred{NEW}")
         return replace(self, columns=columns, old=old, **name_change(self))
 
@@ -256,7 +252,6 @@ class PerClass(AnyMetric):
         return self.make(label)
 
     def for_arguments(self, inputs: Any) -> AnyMetric:
-        """Raise InputError: a single test has one metric."""
         del inputs
         rule = f"one metric outside of {argument('audit()')}"
         raise InputError(

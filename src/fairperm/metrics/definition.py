@@ -462,7 +462,6 @@ class Metric(SingleMetric):
 
     @property
     def shows_skewness(self) -> bool:
-        """Whether third moments of its contributions show the skewness of its gap."""
         # Rates have exact tests. Of many contributions there are too many products of three.
         are_few = len(self.contributions) <= _MAX_CONTRIBUTIONS_TO_CUBES
         return self.smooth and not self.has_denominator and are_few
@@ -484,7 +483,6 @@ class Metric(SingleMetric):
         return tuple(dict.fromkeys(name for names in named for name in names))
 
     def matrix(self, columns: Columns) -> Array:
-        """Return what each row (axis 0) contributes to each total (axis 1)."""
         rows = []
         for one in self.contributions.values():
             wanted = {name: columns[name] for name in columns_of(one)}
@@ -584,7 +582,6 @@ class Metric(SingleMetric):
         return {name: contributions @ one if one.any() else rows for name, one in found}
 
     def change(self, *, old: int = -1) -> Metric:
-        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
         from fairperm.metrics.changes import Change  # which is a metric of totals, too
 
         return Change.between_models(self, old)
@@ -662,7 +659,6 @@ class JointMetric(AnyMetric):
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     def change(self, *, old: int = -1) -> JointMetric:
-        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
         parts: Any = tuple(part.change(old=old) for part in self.parts)
         return replace(self, parts=parts, **name_change(self))
 

@@ -51,7 +51,6 @@ class Distance(SingleMetric):
 
     @property
     def identity(self) -> object:
-        """A key that equal distances share."""
         return self.name, self.given
 
     def given_label(self) -> Distance:

@@ -102,7 +102,6 @@ class OneVersusRest(RankMetric):
         return replace(self, scores=scores, classes=tuple(labels))
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
-        """Return which class each row is of (1 or 0 for each), and its scores."""
         label = columns["y_true"]
         is_of = [are_of_class(label, one) for one in self.classes]
         return np.column_stack([*is_of, *(columns[one] for one in self.scores)]).astype(np.float64)
@@ -112,7 +111,6 @@ class OneVersusRest(RankMetric):
         return dict(zip(map(_name_rows, self.classes), rows, strict=True))
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return value and variance of counts (last axis) of cells (classes, scores)."""
         # the squared influences of a class of m rows have a factor m/(m − 1): with two classes this
         # is DeLong's variance
         value, *_, influences = self._influences(counts, cells)
@@ -191,17 +189,14 @@ class ClassCurve(AreaUnderCurve):
 
     @property
     def identity(self) -> object:
-        """A key that equal metrics share, whatever users call them."""
         return self.single.identity, self.label
 
     @property
     def listed_name(self) -> str:
-        """Name in the list of metrics."""
         return self.single.name
 
     @property
     def one_class_hint(self) -> str:
-        """A hint at the AUC of one column of scores."""
         return _ONE_CLASS_HINT
 
     def for_arguments(self, inputs: Any) -> ClassCurve:
@@ -217,12 +212,10 @@ class ClassCurve(AreaUnderCurve):
         return replace(self, label=label, column=column)
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
-        """Return whether each row is of the class, and its score."""
         is_of = self.exchanged_label(columns)
         return np.column_stack([is_of, columns[self.column]]).astype(np.float64)
 
     def exchanged_label(self, columns: Mapping[str, NDArray[Any]]) -> Booleans:
-        """Return whether each row is of the class: rows of all other classes are exchanged."""
         return are_of_class(columns["y_true"], self.label)
 
     def label_rows(self, contributions: Array) -> dict[str, Array]:

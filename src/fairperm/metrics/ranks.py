@@ -49,7 +49,6 @@ class RankMetric(SingleMetric):
     smooth: ClassVar[bool] = True
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
-        """Return the label and the score of each row."""
         return np.column_stack([columns["y_true"], columns["y_score"]]).astype(np.float64)
 
     def label_rows(self, contributions: Array) -> dict[str, Array]:
@@ -125,7 +124,6 @@ class AreaUnderCurve(RankMetric):
 
     @property
     def closed_variance(self) -> Variance:
-        """DeLong's variance."""
         return Variance.DELONG
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
@@ -143,7 +141,6 @@ class AreaUnderCurve(RankMetric):
         return RankInfluences(self.of_auc(auc), self.slope * difference / n, 1 / n, misses)
 
     def change(self, *, old: int = -1) -> AnyMetric:
-        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
         from fairperm.metrics.changes import RankChange  # which compares two AUCs
 
         if not self.is_auc:

@@ -64,11 +64,9 @@ class Design(Protocol):
     @property
     def fewest(self) -> int:
         """Return the smallest n for which there is a test."""
-        ...
 
     def at(self, n: int, level: Level) -> Power:
         """Return the power with n rows, as a function of the two groups' values."""
-        ...
 
     def smaller(self, n: int, level: Level) -> Iterator[int]:
         """Yield smaller numbers of rows that may have as much power: none of a smooth power."""
@@ -88,7 +86,6 @@ class RateDesign(Design):
 
     @property
     def fewest(self) -> int:
-        """Return the n with a row in each denominator."""
         return _rows_for(1, self.shares)
 
     def at(self, n: int, level: Level) -> Power:
@@ -123,7 +120,6 @@ class AUCDesign(Design):
         return _rows_for(2, (*self.positives, *self.negatives))
 
     def at(self, n: int, level: Level) -> Power:
-        """Return the power for normal scores."""
         sizes = n * np.array([self.positives, self.negatives]).T
         return auc_power(sizes, level)
 
@@ -138,7 +134,6 @@ class PilotDesign(Design):
 
     @property
     def fewest(self) -> int:
-        """Return the n with a row in each group."""
         return _rows_for(1, self.shares)
 
     def error(self, n: int) -> float:
@@ -146,13 +141,11 @@ class PilotDesign(Design):
         return math.sqrt(self.variance_of_one / n)
 
     def state(self, n: int) -> str:
-        """Return what n counts, in words; of matched sets, their rows, too."""
         if self.rows_in_set is None:
             return format_count(n, "row")
         return f"{format_count(n, 'set')} ({format_count(round(n * self.rows_in_set), 'row')})"
 
     def at(self, n: int, level: Level) -> Power:
-        """Return the power of the normal limit."""
         error = self.error(n)
         reach = level.quantile * error
         return lambda first, second: normal_power(first - second, reach, error, level)

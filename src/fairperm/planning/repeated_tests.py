@@ -149,7 +149,6 @@ class _SerialResampling(blocks.Resampling):
         size: int = blocks.BLOCK,
         **_: Any,  # nothing goes through joblib, and no draws stop early
     ) -> list[T]:
-        """Run ``task(draws, rng)`` for every block of draws, in order."""
         return [
             task(n, streams.stream(self.seed, purpose, block))
             for block, n in enumerate(blocks.split_draws(self.n_resamples, size))

@@ -156,7 +156,6 @@ class TotalsOfSubgroups(SubgroupEngine):
         )
 
     def observed(self, variance: Variance | None = None) -> Estimates:
-        """Return the estimates of the sample."""
         by_place = self._add_up(self.outcome[None], self.count)
         return self._estimates(by_place, variance or self.variance)
 

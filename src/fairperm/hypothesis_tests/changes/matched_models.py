@@ -62,7 +62,6 @@ class MatchedChangeTest:
         del table
 
     def result(self, tested: Tested) -> ModelComparisonResult:
-        """Return the result: that of a gap, and both models' values."""
         groups = self.gap_test.sample["groups"]
         changes = {group: self._change(side, group) for side, group in enumerate(groups)}
         return tested.result(

@@ -215,12 +215,10 @@ class ChangeTest:
 
     @property
     def is_joint(self) -> bool:
-        """Whether several gaps are tested at once."""
         return self.gap_test.plan.metric.is_joint
 
     @property
     def has_error(self) -> bool:
-        """Whether the change is studentized."""
         return self.gap_test.plan.variance is not None
 
     def weigh_strata(self, table: Sample) -> dict[Hashable, float] | None:
@@ -237,7 +235,6 @@ class ChangeTest:
         return dict(zip(table.strata, weights.tolist(), strict=True))
 
     def result(self, tested: Tested) -> ModelComparisonResult:
-        """Return the result: that of a gap, and both models' values."""
         sample, comparison = self.gap_test.sample, self.gap_test.comparison
         values = self.old[0], self.new[0]
         reversed_models = note_reversed_models(self.gap_test.plan.metric, *values)

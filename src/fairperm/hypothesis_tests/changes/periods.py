@@ -262,7 +262,6 @@ class ChangePlan(Plan):
     """The plan of a test of a change, of which no scheme makes the weak null exact."""
 
     def ordering(self, alternative: str, *, strata: bool) -> str:
-        """Return the alternative by which draws are compared with the sample."""
         del strata
         is_by_size = alternative == "two-sided" and self.metric.is_joint
         return "symmetric" if is_by_size else alternative

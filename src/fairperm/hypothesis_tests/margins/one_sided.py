@@ -260,7 +260,6 @@ class Difference(Scale):
 
     @property
     def estimate(self) -> float:
-        """Return the gap."""
         return self.result.difference
 
     def test(self, bound: float, alternative: str) -> MarginTest:
@@ -272,16 +271,13 @@ class Difference(Scale):
         return super().test(bound, alternative)
 
     def excess(self, bound: float) -> float:
-        """Return the gap minus the bound."""
         return self.result.difference - bound
 
     def blur(self, bound: float) -> float:
-        """Return how much of the gap bins of scores may have made."""
         del bound
         return sum(self.hidden)
 
     def size(self, bound: float) -> float:
-        """Return the sum of the absolute values and the absolute bound."""
         return sum(map(abs, self.values)) + abs(bound)
 
     def error(self, bound: float) -> float:
@@ -299,7 +295,6 @@ class Difference(Scale):
         return _tested(self.result).observed.skewness
 
     def interval(self) -> Interval:
-        """Return the gaps that neither of the one-sided tests rejects."""
         if self._is_rate:
             return self._ends(self.estimate, (-self._most, self._most), lambda gap: gap)
         error = self.error(self.estimate)
@@ -332,16 +327,13 @@ class Ratio(Scale):
         return first / second if second > 0 else math.inf
 
     def excess(self, bound: float) -> float:
-        """Return the first value minus the bound times the second."""
         first, second = self.values
         return first - bound * second
 
     def blur(self, bound: float) -> float:
-        """Return how much of the excess bins of scores may have made."""
         return self.hidden[0] + bound * self.hidden[1]
 
     def size(self, bound: float) -> float:
-        """Return the first value and the bound times the second."""
         first, second = self.values
         return first + bound * second
 
@@ -354,14 +346,12 @@ class Ratio(Scale):
         return math.hypot(one, bound * other)
 
     def skewness(self, bound: float) -> float:
-        """Return that of the first value minus the bound times the second."""
         cumulants, error = _tested(self.result).observed.cumulants, self.error(bound)
         if cumulants is None or not error > 0:
             return 0.0
         return (cumulants[0] - bound**3 * cumulants[1]) / error**3
 
     def interval(self) -> Interval:
-        """Return the ratios that neither of the one-sided tests rejects."""
         # they are searched by their share u = first / (first + second), from 0 to 1
         inside = self.values[0] / sum(self.values)
         low, high = self._ends(inside, (0.0, 1.0), lambda u: u / (1 - u))

@@ -118,7 +118,6 @@ class FewChangedRows(ErrorsByGap):
 
     @property
     def reason(self) -> str:
-        """Why no claim is made, as the second half of a sentence."""
         n = min(round(self.n_rows), MIN_CHANGED_ROWS - 1)
         rows = f"only about {format_count(n, self.unit)}" if n else f"no {self.unit}"
         return (

@@ -209,26 +209,21 @@ class _Differences:
 
     @property
     def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """How many successes of how many trials both groups have."""
         return self.groups.counts
 
     @property
     def estimate(self) -> float:
-        """The place of the difference in the sample."""
         first, second = self.groups.values()
         return (1 + (first - second)) / 2
 
     def left(self, direction: int, distance: float) -> float:
-        """Return what is left above (1) or below (−1) so many standard errors of the estimate."""
         groups = self.groups if direction > 0 else self.groups.swapped()
         return (1 - groups.largest_difference(distance)) / 2
 
     def distance(self, place: float) -> float:
-        """Return how many standard errors the sample is from the line of a difference."""
         return self.groups.distance(self.groups.differing_by(2 * place - 1))
 
     def lines(self, places: Array) -> Lines:
-        """Return the lines of differences."""
         gaps = 2 * places - 1
         ends = np.maximum(0.0, -gaps), np.minimum(1.0, 1 - gaps)
         return _Lines(self.groups, gaps, np.ones_like(gaps), *ends)
@@ -242,26 +237,21 @@ class _Ratios:
 
     @property
     def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """How many successes of how many trials both groups have."""
         return self.groups.counts
 
     @property
     def estimate(self) -> float:
-        """The place of the ratio in the sample."""
         first, second = self.groups.values()
         return first / (first + second)
 
     def left(self, direction: int, distance: float) -> float:
-        """Return what is left above (1) or below (−1) so many standard errors of the estimate."""
         groups = self.groups if direction > 0 else self.groups.swapped()
         return 1 / (1 + groups.largest_ratio(distance))
 
     def distance(self, place: float) -> float:
-        """Return how many standard errors the sample is from the line of a ratio."""
         return self.groups.distance(self.groups.with_ratio(_ratio_at(place)))
 
     def lines(self, places: Array) -> Lines:
-        """Return the lines of ratios."""
         ratios = np.array([_ratio_at(place) for place in places.tolist()])
         start = np.zeros_like(ratios)
         return _Lines(self.groups, start, ratios, start, np.minimum(1.0, 1 / ratios))
@@ -290,7 +280,6 @@ class _Lines:
     high: Array
 
     def rates(self, sines: Array) -> tuple[Array, Array, Array]:
-        """Return the first rates, the second, and how fast the first rise with the second."""
         start, speed, low, high = (
             one[:, None] for one in (self.start, self.speed, self.low, self.high)
         )
@@ -300,7 +289,6 @@ class _Lines:
         return self.groups.rate(first), self.groups.rate(second), slope
 
     def angles(self, sample: int, rate: float) -> Array:
-        """Return for each gap the angle at which a sample has this rate, or the nearest to it."""
         value = self.groups.value(min(max(rate, 0.0), 1.0))
         second = (value - self.start) / self.speed if sample == 0 else value
         share = (second - self.low) / (self.high - self.low)
@@ -353,31 +341,25 @@ class F1Scores(Rates):
 
     @staticmethod
     def rate(value: Any) -> Any:
-        """Return the rate of successes with such a value."""
         return jaccard_of_f1(value)
 
     @staticmethod
     def value(rate: Any) -> Any:
-        """Return the value with such a rate of successes."""
         return f1_of_jaccard(rate)
 
     @staticmethod
     def slope(value: Array) -> Array:
-        """Return how fast the rate of successes rises with the value."""
         return np.asarray(2 / (2 - value) ** 2)
 
     def values(self) -> Pair:
-        """Return the values in the sample."""
         first, second = Rates.values(self)
         return f1_of_jaccard(first), f1_of_jaccard(second)
 
     def differing_by(self, gap: float) -> Pair:
-        """Return the likeliest two values that differ by so much."""
         second = self._likeliest(gap, 1.0, max(0.0, -gap), min(1.0, 1 - gap))
         return second + gap, second
 
     def with_ratio(self, ratio: float) -> Pair:
-        """Return the likeliest two values whose ratio it is."""
         second = self._likeliest(0.0, ratio, 0.0, min(1.0, 1 / ratio))
         return ratio * second, second
 
@@ -412,7 +394,6 @@ class WeightedStrata(ErrorsByGap):
     strata: tuple[Rates, ...]
 
     def standard_error(self, gap: float) -> float:
-        """Return the standard error of the weighted gap, were it the true one in every stratum."""
         errors = (one.errors(one.differing_by(gap)) for one in self.strata)
         pairs = zip(self.shares, errors, strict=True)
         return math.hypot(*(share * error for share, both in pairs for error in both))

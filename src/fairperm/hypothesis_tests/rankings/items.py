@@ -157,20 +157,16 @@ class ItemsTest(PermutationTest[Block]):
         )
 
     def result(self, tested: Tested) -> PermutationTestResult:
-        """Return the result."""
         return tested.result(PermutationTestResult, **self.sample)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes on what was left out."""
         return self.left_out
 
     def base_sizes(self) -> dict[str, tuple[float, float]]:
-        """Return how many lists the gap rests on, for both groups."""
         return {f"{self.unit} with items of both groups": (self.n_lists, self.n_lists)}
 
     def enumerated(self, most: int) -> tuple[Block, Array] | None:
-        """Return all exchanges inside the lists, which are equally likely, if they are few."""
         found = self.engine.enumerated(most)
         if found is None:
             return None
@@ -178,11 +174,9 @@ class ItemsTest(PermutationTest[Block]):
         return found, np.full(n, -np.log(n))
 
     def request(self, stop: Stop[Block]) -> PermutationRequest[Block]:
-        """Return what to permute."""
         return PermutationRequest.of(self.engine.permuted, stop, self.engine.block_size)
 
     def statistics(self, blocks: Sequence[Block], first: int | None) -> Array:
-        """Return the studentized gaps."""
         del first
         return _studentize(blocks, self.zero)
 

@@ -92,7 +92,6 @@ class OrderTest(PermutationTest[Array]):
         return cls(observed=observed, engine=engine, sample=sample)
 
     def result(self, tested: Tested) -> ListDivergence:
-        """Return the result."""
         return tested.result(
             ListDivergence,
             **self.sample,
@@ -101,16 +100,13 @@ class OrderTest(PermutationTest[Array]):
         )
 
     def enumerated(self, most: int) -> tuple[Array, Array] | None:
-        """Return all orders, which are equally likely, if they are few."""
         found = self.engine.enumerated(most)
         return None if found is None else (found, np.full(len(found), -np.log(len(found))))
 
     def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
-        """Return what to permute."""
         return PermutationRequest.of(self.engine.permuted, stop, self.engine.block_size)
 
     def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
-        """Return the divergences, which is all that was kept."""
         del first
         return np.concatenate(blocks)
 
