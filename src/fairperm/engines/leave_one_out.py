@@ -74,35 +74,19 @@ def shrink(n: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class PartOfUnits:
-    """What the leave-one-out influences on one part of a metric are made of, for every unit.
-
-    Attributes
-    ----------
-    part, place
-        The part, and the place of its contributions among those of all parts.
-    bases
-        What units add to each base, by base and unit.
-    coefficients
-        By which the part's contributions add up to each base.
-    counted
-        The columns of ``LeaveOneOut.counted`` that count the units of each base; −1 if all have it.
-    members
-        The contributions that belong to each base.
-    columns, starts
-        Where their moving columns are among those of the moments, and where each base's start.
-    squares
-        Sums of the squared contributions.
-    """
+    """What the leave-one-out influences on one part of a metric are made of, for every unit."""
 
     part: Metric
-    place: slice
-    bases: Array
-    coefficients: Array
+    place: slice  # of its contributions among those of all parts
+    bases: Array  # what units add to each base, by base and unit
+    coefficients: Array  # by which the part's contributions add up to each base
+    # the columns of ``LeaveOneOut.counted`` that count the units of each base; −1 if all have it
     counted: tuple[int, ...]
-    members: tuple[Places, ...]
+    members: tuple[Places, ...]  # the contributions that belong to each base
+    # where their moving columns are among those of the moments, and where each base's start
     columns: Integers
     starts: Integers
-    squares: Array
+    squares: Array  # sums of the squared contributions
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,7 @@ import numpy as np
 from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import permute
 from fairperm.inference.null import Null, PValue, agree, note_undefined
-from fairperm.inference.reference import (
-    Permutations,
-    at_least_normal,
-)
+from fairperm.inference.reference import Permutations, at_least_normal
 from fairperm.inference.stopping import StoppingRule
 
 if TYPE_CHECKING:
@@ -52,48 +49,25 @@ class Reach(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """The sample, before any permutation.
+    """The sample, before any permutation."""
 
-    Attributes
-    ----------
-    statistic
-        Compared with that of permutations.
-    alternative, ordering
-        What the user asked for, and how draws are compared: an ordering "symmetric" by size.
-    tolerance
-        Draws this close to the statistic are tied with it.
-    estimate
-        What the interval is for.
-    level
-        The confidence level of intervals.
-    min_draws
-        Draws that are made before drawing may stop.
-    reach
-        None if there is no interval.
-    has_normal_floor
-        Whether p is at least the normal one in each tail, and critical values are as far out.
-    has_normal_critical
-        Whether critical values alone are at least the normal ones: p-values of rates are exact.
-    compared_values
-        The groups' values in the strata that are compared; None if all are.
-    skewness
-        What the statistic is without: that of the gap, 0 if it is left in.
-    cumulants
-        Third cumulants of the groups' values; None if skewness is left in.
-    """
-
-    statistic: float
+    statistic: float  # compared with that of permutations
+    # what the user asked for, and how draws are compared: an ordering "symmetric" by size
     alternative: str
     ordering: str
-    tolerance: float
-    estimate: float
-    level: float
-    min_draws: int
-    reach: Reach | None = None
+    tolerance: float  # draws this close to the statistic are tied with it
+    estimate: float  # what the interval is for
+    level: float  # the confidence level of intervals
+    min_draws: int  # draws that are made before drawing may stop
+    reach: Reach | None = None  # None if there is no interval
+    # whether p is at least the normal one in each tail, and critical values are as far out
     has_normal_floor: bool = False
+    # whether critical values alone are at least the normal ones: p-values of rates are exact
     has_normal_critical: bool = False
+    # the groups' values in the strata that are compared; None if all are
     compared_values: tuple[float, float] | None = None
-    skewness: float = 0.0
+    skewness: float = 0.0  # what the statistic is without: that of the gap, 0 if it is left in
+    # third cumulants of the groups' values; None if skewness is left in
     cumulants: tuple[float, float] | None = None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import cast
@@ -12,13 +11,13 @@ import numpy as np
 from fairperm._utils.arrays import Array
 from fairperm.data.sample import Sample
 from fairperm.engines.matched_sets import Sides
+from fairperm.hypothesis_tests.changes.group_changes import compare_values, mcnemar
 from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS, FewChangedRows
 from fairperm.hypothesis_tests.matched import MatchedTest, choose_matched
 from fairperm.hypothesis_tests.matched_sides import SidesOfSets, read_sides
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.run import Tested
-from fairperm.inference.null import drop_rounding, normal_pvalue
 from fairperm.metrics.changes import Change, columns_of_model, is_swapped_first
 from fairperm.metrics.definition import AnyMetric
 
@@ -78,34 +77,15 @@ class MatchedChangeTest:
 
     def _change(self, side: int, group: Hashable) -> GroupChange:
         """Return the change of one group's value, with a paired test of its own over the sets."""
-        error = self.gap_test.sample["standard_errors"][group]
-        old, new = float(self.old[side]), float(self.new[side])
-        size = self.change.span if math.isfinite(self.change.span) else max(abs(old), abs(new))
-        change = float(drop_rounding(np.array(new - old), size))
-        pvalue, exact = math.nan, False
-        if self._is_mcnemar():
-            pvalue, exact = self._mcnemar(side), True
-        elif change == 0 and error == 0:
-            pvalue = 1.0
-        elif error > 0:
-            pvalue = normal_pvalue(change / error, "two-sided").value
-        return GroupChange(
-            old=old, new=new, change=change, standard_error=error, pvalue=pvalue, exact=exact
-        )
-
-    def _is_mcnemar(self) -> bool:
-        """Whether a set's share of a group changes as a whole, and counts as every other one."""
-        sides = self.gap_test.read.sides
+        sides, rate = self.gap_test.read.sides, self.change
+        moved, exact = sides.totals[:, side, 0], None
+        # a set's share of a group changes as a whole, and counts as every other one
         is_plain = not sides.leaves_one_out and len(sides.share) == 1
-        is_rate = self.change.is_mean and self.change.single.is_rate
-        return is_plain and is_rate and bool(np.isin(sides.totals[..., 0], (-1, 0, 1)).all())
-
-    def _mcnemar(self, side: int) -> float:
-        from scipy.special import bdtr
-
-        moved = self.gap_test.read.sides.totals[:, side, 0]
-        up, down = int((moved > 0).sum()), int((moved < 0).sum())
-        return float(min(1.0, 2 * bdtr(min(up, down), up + down, 0.5)))  # binomial, symmetric
+        is_rate = is_plain and rate.is_mean and rate.single.is_rate
+        if is_rate and np.isin(sides.totals[..., 0], (-1, 0, 1)).all():
+            exact = mcnemar(moved, np.ones(len(moved), np.int64))
+        error = self.gap_test.sample["standard_errors"][group]
+        return compare_values(rate.span, float(self.old[side]), float(self.new[side]), error, exact)
 
     def _few_changed(self) -> FewChangedRows | None:
         """Return why a change is not tested at a margin, if the models differ in few sets."""

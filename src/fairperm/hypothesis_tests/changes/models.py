@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
@@ -16,6 +15,7 @@ from fairperm.data.arguments import ChangeArguments, Column, Columns, ModelPair
 from fairperm.data.reading import read_table
 from fairperm.data.sample import Sample
 from fairperm.errors import warn_of
+from fairperm.hypothesis_tests.changes.group_changes import compare_values, mcnemar
 from fairperm.hypothesis_tests.changes.matched_models import (
     MatchedChangeTest,
     make_matched_sum_test,
@@ -34,9 +34,8 @@ from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.run import Tested, run
-from fairperm.inference.null import drop_rounding, normal_pvalue
 from fairperm.metrics.changes import Change, columns_of_model, is_swapped_first
-from fairperm.metrics.definition import AnyMetric, JointMetric
+from fairperm.metrics.definition import AnyMetric, JointMetric, by_part
 from fairperm.metrics.registry import get_metric
 
 
@@ -392,33 +391,15 @@ def _changes(
     comparison: Comparison, sample: Mapping[str, Any], side: int, old: Array, new: Array
 ) -> list[GroupChange]:
     """Return the change of each part in a group, with a paired test of its own."""
-    group, is_joint = comparison.groups[side], len(comparison.parts) > 1
-    values, errors = sample["values"][group], sample["standard_errors"][group]
-    found = []
-    start = 0
-    for place, part in enumerate(comparison.parts):
-        size = part.span if math.isfinite(part.span) else np.abs([old[place], new[place]]).max()
-        value = values[part.name] if is_joint else values
-        change = float(drop_rounding(np.array(value), size))
-        error = errors[part.name] if is_joint else errors
-        pvalue, exact = math.nan, False
+    errors, rows = sample["standard_errors"][comparison.groups[side]], comparison.whole.rows
+    mine, found = rows.group == side, []
+    for place, (part, columns) in enumerate(by_part(comparison.parts)):
+        exact = None
         if _is_rate_of_rows(part, comparison):
-            pvalue, exact = _mcnemar(comparison, start, side), True
-        elif change == 0 and error == 0:
-            pvalue = 1.0
-        elif error > 0:
-            pvalue = normal_pvalue(change / error, "two-sided").value
-        found.append(
-            GroupChange(
-                old=float(old[place, side]),
-                new=float(new[place, side]),
-                change=change,
-                standard_error=float(error),
-                pvalue=pvalue,
-                exact=exact,
-            )
-        )
-        start += len(part.contributions)
+            exact = mcnemar(rows.contributions[mine, columns.start], rows.count[mine])
+        error = errors[part.name] if len(comparison.parts) > 1 else errors
+        values = float(old[place, side]), float(new[place, side])
+        found.append(compare_values(part.span, *values, float(error), exact))
     return found
 
 
@@ -426,17 +407,6 @@ def _is_rate_of_rows(part: Any, comparison: Comparison) -> bool:
     """Whether models share the denominator of a rate, and rows have no weights and clusters."""
     is_rate = part.is_mean and part.single.is_rate
     return is_rate and comparison.rows.weight is None and comparison.rows.cluster is None
-
-
-def _mcnemar(comparison: Comparison, column: int, side: int) -> float:
-    """Return the exact p-value of McNemar's test: rows of a group change both ways alike."""
-    from scipy.special import bdtr
-
-    rows = comparison.whole.rows
-    mine = rows.group == side
-    moved, count = rows.contributions[mine, column], rows.count[mine]
-    up, down = int(count[moved > 0].sum()), int(count[moved < 0].sum())
-    return float(min(1.0, 2 * bdtr(min(up, down), up + down, 0.5)))  # binomial, symmetric
 
 
 def _count_changes(comparison: Comparison, side: int) -> PairedRate:

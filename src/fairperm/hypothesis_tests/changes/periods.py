@@ -33,6 +33,7 @@ from fairperm.errors import (
     unknown_name,
     warn_of,
 )
+from fairperm.hypothesis_tests.changes.group_changes import compare_values
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import read_stratum_weights
 from fairperm.hypothesis_tests.groups import GapTest, compare
@@ -47,7 +48,6 @@ from fairperm.hypothesis_tests.results.changes import (
 from fairperm.hypothesis_tests.run import run
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.inference.null import drop_rounding, normal_pvalue
 from fairperm.metrics.definition import Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -507,27 +507,12 @@ class PeriodSample:
 
     def _change(self, part: Any, old: tuple[Any, ...], new: tuple[Any, ...]) -> GroupChange:
         """Return the change of one value, from values, errors and counts of both periods."""
-        size = part.span if math.isfinite(part.span) else max(abs(old[0]), abs(new[0]))
-        change = float(drop_rounding(new[0] - old[0], size))
-        error = math.hypot(old[1], new[1])
         is_plain = self.table.weight is None and self.table.cluster is None
-        exact = part.has_denominator and is_plain and len(self.table.strata) == 1
-        pvalue = math.nan
-        if exact:
+        exact = None
+        if part.has_denominator and is_plain and len(self.table.strata) == 1:
             rates = Rates.of(new[2], old[2])
-            pvalue = rates.binomials.probability(rates.statistic, "two-sided")
-        elif change == 0 and error == 0:
-            pvalue = 1.0
-        elif error > 0:
-            pvalue = normal_pvalue(change / error, "two-sided").value
-        return GroupChange(
-            old=old[0],
-            new=new[0],
-            change=change,
-            standard_error=error,
-            pvalue=pvalue,
-            exact=exact,
-        )
+            exact = rates.binomials.probability(rates.statistic, "two-sided")
+        return compare_values(part.span, old[0], new[0], math.hypot(old[1], new[1]), exact)
 
     def _validity(self, result: PermutationTestResult) -> str:
         """Return for which null the p-value is valid, and whether exactly or asymptotically."""
