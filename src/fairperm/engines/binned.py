@@ -18,7 +18,6 @@ from fairperm._utils.sorting import ranks
 from fairperm.data.sample import Sample
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.estimates import Estimates
-from fairperm.engines.resampling.blocks import BLOCK
 from fairperm.engines.sample import Cells
 from fairperm.metrics.definition import Metric, Variance, by_part, is_of_totals
 from fairperm.metrics.ranks import Components, RankMetric
@@ -31,8 +30,8 @@ _DEVIATIONS = 6.0  # no permutation in a billion is further off
 _MAX_ERROR_IN_SE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class BinnedEngine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinnedEngine(CellsEngine):
     """Estimates of the sample from fine bins of its scores, and of permutations from coarse ones.
 
     ``draw_error`` bounds how far the studentized gap of a permutation is from that in fine bins: by
@@ -40,11 +39,7 @@ class BinnedEngine:
     """
 
     fine: CellsEngine
-    coarse: CellsEngine
     draw_error: float
-
-    block_size = BLOCK
-    label_key = None
 
     @classmethod
     def of(
@@ -57,36 +52,18 @@ class BinnedEngine:
         if found is None or not found[1] <= _MAX_ERROR_IN_SE:
             return None
         merged, error = found
-        fine, coarse = (
-            CellsEngine(parts, Cells.from_rows(one, None, many=many), variance, n_bootstrap)
-            for one in (rows, merged)
-        )
-        return cls(fine, coarse, error)
-
-    @property
-    def weights(self) -> None:
-        """Return None: strata have Mantel–Haenszel weights, or there is one."""
-
-    @property
-    def counts_per_draw(self) -> float:
-        return self.coarse.counts_per_draw
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        return self.coarse.order
+        fine, coarse = (Cells.from_rows(one, None, many=many) for one in (rows, merged))
+        engine = CellsEngine(parts, fine, variance, n_bootstrap)
+        return cls(parts, coarse, variance, n_bootstrap, fine=engine, draw_error=error)
 
     def with_variance(self, variance: Variance | None) -> BinnedEngine:
-        fine, coarse = (one.with_variance(variance) for one in (self.fine, self.coarse))
-        return replace(self, fine=fine, coarse=coarse)
+        return replace(self, variance=variance, fine=self.fine.with_variance(variance))
 
     def observed(self, seed: int = 0) -> Estimates:
         return self.fine.observed(seed)
 
     def pooled(self) -> Estimates:
         return self.fine.pooled()
-
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        return self.coarse.permuted(n, rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         return self.fine.bootstrapped(n, rng)
