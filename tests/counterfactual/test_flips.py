@@ -21,8 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import fairperm
 from fairperm import FlipTestResult, PredictError, flip_test
-from fairperm.inference.anytime import anytime_interval
-from fairperm.inference.null import clopper_pearson
+from fairperm.inference.null import anytime_interval, clopper_pearson
 from tests.support.simulations import between
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")

@@ -22,7 +22,7 @@ from fairperm.hypothesis_tests.omnibus import OmnibusTest
 from fairperm.hypothesis_tests.pairs import list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.rankings.items import ItemsTest
-from fairperm.hypothesis_tests.rankings.queries import check_valued, name_queries
+from fairperm.hypothesis_tests.rankings.rankings import check_valued, name_queries
 from fairperm.hypothesis_tests.rates import RateTest
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult

@@ -45,7 +45,7 @@ from fairperm.errors import (
 )
 from fairperm.hypothesis_tests.pairs import find_reference
 from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
-from fairperm.hypothesis_tests.rankings.queries import average_queries, keep_valued
+from fairperm.hypothesis_tests.rankings.rankings import average_queries, keep_valued
 from fairperm.metrics.changes import columns_of_model
 from fairperm.metrics.classes import CLASSES, labels_of, name_of_class
 from fairperm.metrics.definition import NEW, JointMetric, Kind

@@ -21,8 +21,7 @@ from fairperm.hypothesis_tests.omnibus import omnibus_test
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-from fairperm.inference.anytime import anytime_interval
-from fairperm.inference.null import clopper_pearson
+from fairperm.inference.null import anytime_interval, clopper_pearson
 
 _MANY_NUMBERS = 20  # distinct decisions that are not whole: then they are scores
 _VALID = {False: "exact (Clopper–Pearson)", True: "valid whenever one stops"}

@@ -27,7 +27,7 @@ from fairperm.errors import (
     warn_of,
 )
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.inference.anytime import anytime_interval
+from fairperm.inference.null import anytime_interval
 from fairperm.planning.searches import smallest_n
 
 _MAX_ROWS = 10**9

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairperm.inference.mantel_haenszel import GapVariance
+from fairperm.inference.errors_by_gap import GapVariance
 from fairperm.inference.null import drop_rounding
 from fairperm.inference.skewness import remove_skewness, skewness
 

@@ -27,7 +27,12 @@ from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.reaches import ErrorReach
-from fairperm.hypothesis_tests.results.answers.correlation import answer_correlation
+from fairperm.hypothesis_tests.results.answers.words import (
+    judge,
+    level_of,
+    sentence,
+    state_p,
+)
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import state_rows
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
@@ -106,7 +111,13 @@ class CorrelationTestResult(ResultWithPValue):
     @property
     def answer(self) -> str:
         """The correlation, and whether chance explains it."""
-        return answer_correlation(self.method, self.correlation, self)
+        r = format_number(self.correlation, signed=True)
+        rest = format_interval(self.confidence_interval, signed=True)
+        p = state_p(self.pvalue, self.pvalue, self)
+        end = f"; correlations from {rest} are not ruled out"
+        judged = judge(self, "it", p, is_shown=self.pvalue <= level_of(self), open_end=end)
+        method = f"{self.method.capitalize()}'s correlation"
+        return sentence(f"{method} of the {self.n:,} rows is {r}{judged}")
 
     def _lines(self) -> list[tuple[str, str]]:
         correlation = format_number(self.correlation, signed=True)

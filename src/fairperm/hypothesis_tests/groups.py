@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fairperm.engines.resampling.blocks import Stop
     from fairperm.hypothesis_tests.plan import Options, Plan
     from fairperm.hypothesis_tests.run import Reach, Tested
-    from fairperm.inference.mantel_haenszel import GapVariance
+    from fairperm.inference.errors_by_gap import GapVariance
     from fairperm.inference.null import Null
 
     Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm._utils.arrays import Array
 from fairperm.engines.estimates import Estimates
-from fairperm.inference.mantel_haenszel import GapVariance
+from fairperm.inference.errors_by_gap import GapVariance
 from fairperm.inference.null import gap_interval
 from fairperm.inference.skewness import restore_skewness
 from fairperm.metrics.definition import Metric

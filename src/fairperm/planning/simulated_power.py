@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm._utils.formatting import format_count, format_interval, format_level, format_number
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_metric,
+    format_name,
+    format_number,
+    format_percent,
+)
 from fairperm.data.arguments import Column, Seed
 from fairperm.errors import InputError, argument, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
-from fairperm.hypothesis_tests.results.answers.planning import answer_simulation
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population
@@ -67,7 +74,13 @@ class SimulatedPower(PlainResult):
     @property
     def answer(self) -> str:
         """The power for samples of these sizes, in words."""
-        return answer_simulation(self)
+        rows = " and ".join(
+            f"{format_count(size, 'row')} of {format_name(group)}"
+            for size, group in zip(self.sizes, self.groups, strict=True)
+        )
+        share = f"{format_percent(self.effect)} of " if self.effect < 1 else ""
+        gap = f"{share}the observed gap in {format_metric(self.metric)}"
+        return f"With {rows} the test detects {gap} with {format_percent(self.power)} power."
 
     def _lines(self) -> list[tuple[str, str]]:
         interval = format_interval(self.confidence_interval)

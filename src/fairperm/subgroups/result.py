@@ -15,9 +15,10 @@ from fairperm._utils.formatting import (
     format_metric,
     format_number,
     format_pvalue,
+    state_pvalue,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.answers.subgroups import answer_subgroups
+from fairperm.hypothesis_tests.results.answers.words import join_values, unit_of
 from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
 from fairperm.hypothesis_tests.results.text import (
     state_rows,
@@ -169,14 +170,19 @@ class Subgroups(PlainResult, Sequence[Subgroup]):
     @property
     def answer(self) -> str:
         """How many subgroups differ by more than chance explains, and the clearest."""
-        first = self.found[0] if self.found else None
-        clearest = None
-        if first is not None:
-            clearest = (
-                *(first.description, first.value, first.rest, first.gap),
-                first.adjusted_pvalue,
-            )
-        return answer_subgroups(len(self.found), len(self.all), self.metric, clearest)
+        n = len(self.all)
+        found = f"{len(self.found):,} of {format_count(n, 'subgroup')}"
+        head = (
+            f"{found} {'differs' if n == 1 else 'differ'} from all other rows in "
+            f"{format_metric(self.metric)} by more than chance explains"
+        )
+        if not self.found:
+            return f"{head}; real gaps are not ruled out."
+        first, unit = self.found[0], unit_of(self.metric)
+        gap = f"{unit.size(first.gap)} {'higher' if first.gap > 0 else 'lower'}"
+        values = join_values(unit, (first.value, first.rest))
+        stated = state_pvalue(first.adjusted_pvalue, "adjusted p")
+        return f"{head}. The clearest: {first.description}, {gap} ({values}; {stated})."
 
     def to_frame(
         self, library: str | None = None, *, which: Literal["listed", "found", "all"] = "listed"

@@ -20,7 +20,7 @@ from fairperm.hypothesis_tests.margins.restricted_rates import (
     restricted_by_ratio,
 )
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-from fairperm.inference.mantel_haenszel import GapVariance
+from fairperm.inference.errors_by_gap import GapVariance
 from tests.support.helpers import rate_rows, rows
 from tests.support.number_data import numbers_for
 from tests.support.simulations import Procedure

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm._utils.formatting import name_of_gap
+from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import (
     Adjustment,
@@ -21,19 +21,32 @@ from fairperm.data.arguments import (
     TestArguments,
 )
 from fairperm.data.columns import library_of
-from fairperm.errors import InputError, InputTypeError, argument, warn_of
+from fairperm.data.sample import Sample
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    UndefinedMetricError,
+    argument,
+    shown,
+    warn_of,
+)
+from fairperm.hypothesis_tests.groups import compare as compare_groups
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.hypothesis_tests.plan import Options
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.rankings.items import ItemsTest
-from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
+from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, VALUE, ReadLists, find_sides
 from fairperm.hypothesis_tests.rankings.order import OrderTest
-from fairperm.hypothesis_tests.rankings.queries import compare_queries
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import adjust_pvalues
+from fairperm.metrics.definition import Kind, Metric
+from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankingMetric, find_ranking
+
+_Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
 
 
 class RankingArguments(TestArguments, total=False):
@@ -261,3 +274,61 @@ def _as_ranking(result: PermutationTestResult, metric: RankingMetric) -> Ranking
         design="items" if metric.of_items else "queries",
         k=metric.k if metric.uses_k else None,
     )
+
+
+def compare_queries(
+    every: Sample,
+    metric: RankingMetric,
+    pair: tuple[Hashable, Hashable],
+    options: Options,
+) -> tuple[PermutationTestResult, tuple[str, ...]]:
+    """Compare the mean quality of queries: the paper's test, with a query as a row.
+
+    Returns the result, and those of its notes that are no warnings.
+    """
+    group = find_sides(every.group, every.groups, pair)
+    both = replace(every, group=group, groups=pair).take(np.flatnonzero(group < 2))
+    queries = keep_valued(both, metric)
+    check_valued(queries, pair)
+    plan = Plan.for_table(average_queries(metric), queries, pair, options)
+    result = compare_groups(queries, plan, pair, options)
+    return name_queries(result), queries.notes
+
+
+def keep_valued(queries: Sample, metric: RankingMetric) -> Sample:
+    """Return the queries that have a value, as ``y_true``, with a note on the others."""
+    values = queries.columns[VALUE]
+    known, notes = ~np.isnan(values), queries.notes
+    if lost := int((~known).sum()):
+        have = format_count(lost, "query has", "queries have")
+        notes += (f"{have} no relevant item, and no {metric.name}: left out.",)
+    queries = replace(queries, columns={"y_true": values}, notes=notes, units="queries")
+    return queries.take(np.flatnonzero(known))
+
+
+def check_valued(queries: Sample, pair: tuple[Hashable, Hashable]) -> None:
+    """Raise UndefinedMetricError if a group has no query with a value."""
+    for name, n in queries.sizes().items():
+        if name in pair and not n:
+            rule = f"above 0 for some item of group {shown(name)}"
+            raise UndefinedMetricError("relevance", rule, "none")
+
+
+def average_queries(metric: RankingMetric) -> Metric:
+    """Return the mean over queries as a metric of rows."""
+    return mean_metric(
+        metric.full_name, metric.meaning, lambda y_true: y_true, kind=Kind.REGRESSION
+    )
+
+
+def name_queries(result: _Result) -> _Result:
+    """Return a result whose counts of rows are called those of queries."""
+    counts = {
+        group: {
+            "queries" if name == "rows" else name: n
+            for name, n in one.items()
+            if name in {"rows", "clusters"}
+        }
+        for group, one in result.counts.items()
+    }
+    return replace(result, counts=counts)

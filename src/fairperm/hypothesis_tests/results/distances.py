@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import (
     format_count,
+    format_metric,
     format_name,
     format_number,
     format_pvalue,
@@ -18,7 +19,16 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.errors import InputError, listed
-from fairperm.hypothesis_tests.results.answers.distances import answer_distances
+from fairperm.hypothesis_tests.results.answers.words import (
+    clearest_of,
+    count_first,
+    isolate,
+    judge,
+    level_of,
+    sentence,
+    state_p,
+    within_strata,
+)
 from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparisons
 from fairperm.hypothesis_tests.results.text import state_draws, state_rows
 
@@ -208,7 +218,23 @@ class DistanceTestResult(ResultOfComparisons[DistanceComparison]):
     @property
     def answer(self) -> str:
         """How many distances are larger than chance explains, and the clearest."""
-        return answer_distances(self)
+        n = sum(one.adjusted_pvalue <= level_of(self) for one in self.comparisons)
+        clearest = self._answer(clearest_of(self.comparisons))
+        return count_first(n, len(self.comparisons), format_metric(self.distance), clearest)
+
+    def _answer(self, one: DistanceComparison) -> str:
+        """Return the distance between two groups, and whether chance explains it."""
+        first, second = map(isolate, self._name_groups(one))
+        given = " given the label" if one.by_label is not None else ""
+        head = (
+            f"{within_strata(self.n_strata)}the {format_metric(self.distance)}{given} between "
+            f"{first} and {second} is {format_number(one.distance)}, where chance alone makes "
+            f"{format_number(one.expected)} on average"
+        )
+        stated = state_p(one.pvalue, one.adjusted_pvalue, one)
+        is_shown = one.adjusted_pvalue <= level_of(self)
+        end = "; a difference of the distributions is not ruled out"
+        return sentence(head + judge(self, "it", stated, is_shown=is_shown, open_end=end))
 
     def _lines(self) -> list[tuple[str, str]]:
         is_one = len(self.comparisons) == 1

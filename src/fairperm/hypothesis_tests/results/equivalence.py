@@ -8,12 +8,26 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import (
     format_interval,
     format_level,
+    format_metric,
     format_number,
     format_pvalue,
+    name_of_gap,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.results.answers.margins import answer_margin
-from fairperm.hypothesis_tests.results.answers.words import level_of
+from fairperm.hypothesis_tests.results.answers.changes import describe_change
+from fairperm.hypothesis_tests.results.answers.gaps import describe_gap
+from fairperm.hypothesis_tests.results.answers.words import (
+    has_clusters,
+    is_word,
+    isolate,
+    join_values,
+    level_of,
+    own,
+    possessive,
+    sentence,
+    state_p,
+    unit_of_gap,
+)
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, PlainResult
 from fairperm.hypothesis_tests.results.text import count_rows, state_draws
 
@@ -100,7 +114,45 @@ class EquivalenceTestResult(PlainResult):
     @property
     def answer(self) -> str:
         """Whether the gap or ratio is shown to lie within its margin."""
-        return answer_margin(self)
+        test = self.permutation
+        unit = unit_of_gap(test)
+        is_gap = self.scale == "difference"
+        is_change = hasattr(test, "gap_old")
+        names = [isolate(name) for name in test.names]
+        if is_change:
+            head, what = f"With the change, {describe_change(test, test.names)}", "the change"  # type: ignore[arg-type]
+        elif is_gap:
+            head, what = describe_gap(test, test.names), name_of_gap(*test.names)
+        else:
+            values = join_values(unit, (test.values[group] for group in test.groups))
+            metric, ratio = format_metric(test.metric), format_number(self.estimate)
+            head = f"{own(names[0], metric)} is {ratio} times {possessive(names[1])} ({values})"
+            if not is_word(names[1]):
+                head = f"{own(names[0], metric)} is {ratio} times that of {names[1]} ({values})"
+            what = "the ratio"
+
+        def write(limits: tuple[float, float]) -> str:
+            return unit.interval(limits) if is_gap else format_interval(limits)
+
+        low, high = self.bounds
+        ends = f"between {write((low, high)).replace(' to ', ' and ')}"
+        if is_gap and low == -high:
+            ends = f"within ±{unit.size(high)}"
+        if self.lower is None or self.upper is None:
+            bound = high if self.lower is None else low
+            one = unit.signed(bound) if is_gap else format_number(bound)
+            ends = f"{'below' if self.lower is None else 'above'} {one}"
+        stated = state_p(self.pvalue, self.pvalue, None)
+        if has_clusters(test):
+            stated += ", by clusters"
+        if self.holds_at(level_of(self)):
+            return sentence(f"{head}; {what} is shown to lie {ends} ({stated})")
+        claim = "equivalence" if self.lower and self.upper else "non-inferiority"
+        interval = write(self.confidence_interval)
+        return sentence(
+            f"{head}; {claim} not established: {what} is not shown to lie {ends} ({stated}), and "
+            f"values of {interval} are not ruled out"
+        )
 
     def _lines(self) -> list[tuple[str, str]]:
         names, signed = self.permutation.names, self.scale == "difference"

@@ -10,13 +10,21 @@ from fairperm._utils.formatting import (
     format_count,
     format_interval,
     format_level,
+    format_metric,
     format_number,
     format_pvalue,
     name_group,
     name_of_gap,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.results.answers.rankings import answer_divergence, answer_ranking
+from fairperm.hypothesis_tests.results.answers.words import (
+    clearest_of,
+    count_first,
+    judge,
+    level_of,
+    sentence,
+    state_p,
+)
 from fairperm.hypothesis_tests.results.gaps import (
     GapResult,
     ResultOfComparisons,
@@ -126,7 +134,15 @@ class ListDivergence(ResultWithPValue):
     @property
     def answer(self) -> str:
         """How far the tops of lists are from the groups' shares, and whether chance explains it."""
-        return answer_divergence(self)
+        head = (
+            "At the top of the lists groups have other shares than in the whole lists: "
+            f"{format_metric(self.metric)} is {format_number(self.value)}, where random order "
+            f"makes {format_number(self.expected)} on average"
+        )
+        stated = state_p(self.pvalue, self.pvalue, self)
+        is_shown = self.pvalue <= level_of(self)
+        end = "; a difference is not ruled out"
+        return sentence(head + judge(self, "it", stated, is_shown=is_shown, open_end=end))
 
     def _lines(self) -> list[tuple[str, str]]:
         value, chance = format_number(self.value), format_number(self.expected)
@@ -188,7 +204,9 @@ class RankingTestResult(ResultOfComparisons["RankingComparison | ListDivergence"
     @property
     def answer(self) -> str:
         """How many gaps are larger than chance explains, and the clearest."""
-        return answer_ranking(self)
+        clearest = clearest_of(self.comparisons)
+        n = sum(one.adjusted_pvalue <= level_of(one) for one in self.comparisons)
+        return count_first(n, len(self.comparisons), format_metric(self.metric), clearest.answer)
 
     def _lines(self) -> list[tuple[str, str]]:
         first = self.comparisons[0]

@@ -3,7 +3,7 @@
 Every sentence is about the very numbers of its result. Gaps of rates are in percentage points, all
 others in the metric's own unit. What is not significant is never called fair or equal.
 
-A new kind of result has one file here, with a function from the result to its sentence, and an
-``answer`` property that calls it. ``words`` has the parts that all share: names of groups, values,
+A result whose sentence nothing else needs has it in its own ``answer``. Here are those of which
+other results, audits or reports have parts. ``words`` has what all share: names of groups, values,
 p-values, and whether chance explains what was found.
 """

@@ -6,17 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import (
-    format_count,
     format_level,
     format_metric,
-    format_name,
     format_percent,
 )
 from fairperm.hypothesis_tests.results.answers.words import join_values, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
 
 def answer_power(power: float, rows: str, assumed: str) -> str:
@@ -58,16 +55,3 @@ def assume(metric: str, values: tuple[float, float], *, is_gap: bool = False) ->
         return f"a gap of {unit_of(metric).size(values[0] - values[1])} in {name}"
     article = "an" if name[0] in "aeiou" else "a"
     return f"{article} {name} of {join_values(unit_of(metric), values)}"
-
-
-def answer_simulation(result: Any) -> str:
-    """Return the power of samples like the user's own."""
-    rows = " and ".join(
-        f"{format_count(size, 'row')} of {format_name(group)}"
-        for size, group in zip(result.sizes, result.groups, strict=True)
-    )
-    effect = "the observed gap"
-    if result.effect < 1:
-        effect = f"{format_percent(result.effect)} of the observed gap"
-    metric, level = format_metric(result.metric), format_percent(result.power)
-    return f"With {rows} the test detects {effect} in {metric} with {level} power."

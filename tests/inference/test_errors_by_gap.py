@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fairperm.inference.mantel_haenszel import GapVariance
+from fairperm.inference.errors_by_gap import GapVariance
 
 # R> library(metafor)  # 3.8-1
 # R> rma.mh(measure="RD", ai=tpos, bi=tneg, ci=cpos, di=cneg, data=dat.bcg)[c("beta", "se")]
