@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import Units, drop_decimals, format_count
 from fairperm.data.sample import Sample
 from fairperm.errors import (
@@ -26,8 +27,6 @@ from fairperm.metrics.definition import AnyMetric, Scheme, Variance, by_part
 
 if TYPE_CHECKING:
     from fairperm.hypothesis_tests.comparison import Comparison
-
-    Array = NDArray[np.float64]
 
 
 REVERSED_SCORES = Note(

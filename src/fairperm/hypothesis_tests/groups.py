@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
+from fairperm._utils.arrays import Array
 from fairperm.engines.estimates import (
     Estimates,
     Gaps,
@@ -48,8 +49,6 @@ from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fairperm.data.sample import Sample
     from fairperm.engines.choice import PairEngine
     from fairperm.engines.resampling.blocks import Stop
@@ -57,8 +56,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.run import Reach, Tested
     from fairperm.inference.errors_by_gap import GapVariance
     from fairperm.inference.null import Null
-
-    Array = NDArray[np.float64]
 
 _MAX_BIAS_IN_SE = 0.25
 _Z_CLEARLY_BIASED = 4.0

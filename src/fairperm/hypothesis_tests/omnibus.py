@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
+from fairperm._utils.arrays import Array
 from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import Inputs, ModelArguments
 from fairperm.data.reading import read_table
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
     from typing import Unpack
 
-    from numpy.typing import NDArray
-
     from fairperm.data.arguments import Column, Columns, VarianceName
     from fairperm.data.sample import Sample
     from fairperm.engines.choice import GroupsEngine, PairEngine
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from fairperm.engines.resampling.blocks import Resampling, Stop
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.hypothesis_tests.run import Tested
-
-    Array = NDArray[np.float64]
 
 _FREE_OF_NULL = {Variance.WALD, Variance.DELTA, Variance.DELONG}  # variances that pool no groups
 

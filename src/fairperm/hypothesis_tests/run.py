@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from fairperm._utils.arrays import Array
 from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import permute
 from fairperm.inference.null import Null, PValue, agree, note_undefined
@@ -21,13 +22,9 @@ from fairperm.inference.stopping import StoppingRule
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.engines.resampling.shared_labels import PermutationRequest
     from fairperm.inference.reference import Reference
-
-    Array = NDArray[np.float64]
 
 B = TypeVar("B")  # what a design keeps of a block of permutations
 R = TypeVar("R")  # a result

@@ -61,10 +61,6 @@ class Gaps(Protocol):
     """What a sample says of all gaps, which have places from 0, the least, to 1, the largest."""
 
     @property
-    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """How many successes of how many trials both groups have."""
-
-    @property
     def estimate(self) -> float:
         """The place of the gap in the sample."""
 
@@ -79,16 +75,20 @@ class Gaps(Protocol):
 
 
 def find_ends(
-    binomials: TwoBinomials, gaps: Gaps, directions: Sequence[int], alpha: float
+    binomials: TwoBinomials,
+    counts: tuple[tuple[int, int], tuple[int, int]],
+    gaps: Gaps,
+    directions: Sequence[int],
+    alpha: float,
 ) -> list[float] | None:
     """Return the ends beyond which all gaps are rejected, above (1) or below (−1) the estimate.
 
-    An end is said by what is left to the largest, or the least, place. With both directions the
-    test is two-sided. None if both samples are large. As counts are discrete, some gaps may be
-    rejected between others that are not. Many gaps on the way are tested at once, and the outermost
-    that is not rejected is followed, up to the precision.
+    ``counts`` are both groups' successes and trials. An end is said by what is left to the largest,
+    or the least, place. With both directions the test is two-sided. None if both samples are large.
+    As counts are discrete, some gaps may be rejected between others that are not. Many gaps on the
+    way are tested at once, and the outermost that is not rejected is followed, up to the precision.
     """
-    numbers = [len(plausible_counts(n, k / n, k / n, math.log(alpha))) for k, n in gaps.counts]
+    numbers = [len(plausible_counts(n, k / n, k / n, math.log(alpha))) for k, n in counts]
     if min(numbers) > _MAX_FEWER_COUNTS:
         return None
     order = (0, 1) if numbers[0] <= numbers[1] else (1, 0)
@@ -100,8 +100,8 @@ def find_ends(
         places = np.concatenate([one.places(one.steps) for one in still])
         places = np.clip(places, _MIN_PLACE, 1 - _MIN_PLACE)
         distances = np.array([gaps.distance(place) for place in places.tolist()])
-        counts = order, rate_places
-        found = _probabilities(binomials, gaps.lines(places), distances, sides, alpha, *counts)
+        lines = gaps.lines(places)
+        found = _probabilities(binomials, lines, distances, sides, alpha, order, rate_places)
         if found is None:
             return None
         rate_places, is_inside, start = _RATE_PLACES, found > alpha, 0

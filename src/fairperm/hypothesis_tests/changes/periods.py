@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import format_count, format_name
 from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import ChangeArguments, PeriodInputs
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.definition import AnyMetric
 
-    Array = NDArray[np.float64]
     Pair = tuple[Hashable, Hashable]
 
 AGAINST = ("previous", "first")

@@ -208,10 +208,6 @@ class _Differences:
     groups: Rates
 
     @property
-    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        return self.groups.counts
-
-    @property
     def estimate(self) -> float:
         first, second = self.groups.values()
         return (1 + (first - second)) / 2
@@ -234,10 +230,6 @@ class _Ratios:
     """The ratios of two groups, by their shares: first / (first + second)."""
 
     groups: Rates
-
-    @property
-    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        return self.groups.counts
 
     @property
     def estimate(self) -> float:
@@ -322,7 +314,7 @@ def _ratio_interval(groups: Rates, ordering: str, level: float) -> Pair | None:
 def _find_ends(groups: Rates, gaps: Gaps, ordering: str, level: float) -> Pair | None:
     """Return what is left beyond both ends of an interval; None for large samples."""
     directions = {"greater": (-1,), "less": (1,)}.get(ordering, (-1, 1))
-    found = find_ends(groups.binomials, gaps, directions, 1 - level)
+    found = find_ends(groups.binomials, groups.counts, gaps, directions, 1 - level)
     if found is None:
         return None
     if groups.first == groups.second and len(found) > 1:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import format_count
 from fairperm.engines.rankings.items import ListsEngine
 from fairperm.engines.resampling.shared_labels import PermutationRequest
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.rankings import RankingMetric
 
-Array = NDArray[np.float64]
 LISTS = "lists"  # the scheme in results of items
 # queries that show how a gap varies; of clusters, as many as in all tests
 _MIN_INFLUENTIAL_QUERIES = 10

@@ -28,6 +28,12 @@ __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow", "RowCounts", "
 
 PLACES_OF_NOTES = ("the rows' result.notes", "the rows' change.result.notes")  # as notes say
 _ROUNDING = 1e-12  # of a ratio: 0.24 / 0.3 is below 0.8 only by rounding
+_LAST_CELLS = (  # of a row of a frame
+    *("pvalue", "adjusted_pvalue", "margin", "exceedance_pvalue", "adjusted_exceedance_pvalue"),
+    *("equivalence_pvalue", "adjusted_equivalence_pvalue", "ratio_bound"),
+    *("adjusted_ratio_exceedance_pvalue", "adjusted_ratio_equivalence_pvalue"),
+    *("ratio_estimate_verdict", "ratio_verdict", "expected", "detectable_gap", "verdict", "reason"),
+)
 VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
 
 
@@ -267,22 +273,7 @@ class AuditRow:
             "ratio": self.ratio,
             "ratio_low": ratio_low,
             "ratio_high": ratio_high,
-            "pvalue": self.pvalue,
-            "adjusted_pvalue": self.adjusted_pvalue,
-            "margin": self.margin,
-            "exceedance_pvalue": self.exceedance_pvalue,
-            "adjusted_exceedance_pvalue": self.adjusted_exceedance_pvalue,
-            "equivalence_pvalue": self.equivalence_pvalue,
-            "adjusted_equivalence_pvalue": self.adjusted_equivalence_pvalue,
-            "ratio_bound": self.ratio_bound,
-            "adjusted_ratio_exceedance_pvalue": self.adjusted_ratio_exceedance_pvalue,
-            "adjusted_ratio_equivalence_pvalue": self.adjusted_ratio_equivalence_pvalue,
-            "ratio_estimate_verdict": self.ratio_estimate_verdict,
-            "ratio_verdict": self.ratio_verdict,
-            "expected": self.expected,
-            "detectable_gap": self.detectable_gap,
-            "verdict": self.verdict,
-            "reason": self.reason,
+            **{name: getattr(self, name) for name in _LAST_CELLS},
             **({} if self.change is None else self.change.cells()),
         }
 

@@ -6,8 +6,18 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairperm._utils.formatting import format_number, format_pvalue, name_group
-from fairperm.hypothesis_tests.results.answers.omnibus import answer_omnibus
+from fairperm._utils.formatting import format_metric, format_number, format_pvalue, name_group
+from fairperm.hypothesis_tests.results.answers.omnibus import furthest_apart
+from fairperm.hypothesis_tests.results.answers.words import (
+    are_raw_values,
+    judge,
+    level_of,
+    pluralize,
+    sentence,
+    state_p,
+    unit_of,
+    within,
+)
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import count_rows, state_value
 
@@ -52,7 +62,23 @@ class OmnibusTestResult(ResultWithPValue):
     @property
     def answer(self) -> str:
         """Whether the groups differ, and which two are furthest apart."""
-        return answer_omnibus(self)
+        metric, ends = format_metric(self.metric), furthest_apart(self)
+        head = f"{within(self)}the {len(self.groups)} groups differ in {metric}"
+        if ends is not None:
+            (low, least), (high, most) = ends
+            unit = unit_of(self.metric, self.counts.values())
+            weighted = any("weight" in one for one in self.counts.values())
+            head = (
+                f"{within(self)}the {len(self.groups)} groups have "
+                f"{'weighted ' if weighted else ''}{pluralize(metric)} from "
+                f"{unit.value(least)} ({low}) to {unit.value(most)} ({high})"
+                f"{', not standardized over strata' if are_raw_values(self) else ''}"
+            )
+        stated = state_p(self.pvalue, self.pvalue, self)
+        is_shown, end = self.pvalue <= level_of(self), "; a difference is not ruled out"
+        return sentence(
+            head + judge(self, "the differences", stated, is_shown=is_shown, open_end=end)
+        )
 
     def _lines(self) -> list[tuple[str, str]]:
         return [
