@@ -7,13 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairperm._utils import checks
+from fairperm._utils.formatting import format_level, format_metric, format_percent
 from fairperm.errors import InputError, InputTypeError, argument
-from fairperm.hypothesis_tests.results.answers.planning import (
-    answer_detectable,
-    answer_power,
-    answer_rows,
-    assume,
-)
+from fairperm.hypothesis_tests.results.answers.words import join_values, unit_of
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
 from fairperm.metrics.definition import Scheme
@@ -29,6 +25,8 @@ from fairperm.planning.designs import (
 from fairperm.planning.searches import smallest_gap, smallest_n
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fairperm.data.arguments import Alternative, MetricLike
     from fairperm.planning.designs import Design, Pair
 
@@ -187,8 +185,10 @@ def power(
     design = _make_design(metric, pilot, share, base_rates)
     first, second = _check_values(values, pilot)
     found, n = design.at(_check_n(n, design), level)(first, second), _check_n(n, design)
+    assumed = _assume(metric, pilot, (first, second))
     return PlannedNumber(
-        found, answer_power(found, design.state(n), _assume(metric, pilot, (first, second)))
+        found,
+        f"With {design.state(n)} the test detects {assumed} with {format_percent(found)} power.",
     )
 
 
@@ -251,7 +251,9 @@ def sample_size(
         raise InputError(name, rule, gap, _DIRECTION_HINT.get(alternative, ""))
     rows = next(filter(is_enough, design.smaller(found, level)), found)
     return PlannedCount(
-        rows, answer_rows(design.state(rows), target, _assume(metric, pilot, assumed))
+        rows,
+        f"You need {design.state(rows)} in total for {format_level(target)} power to detect "
+        f"{_assume(metric, pilot, assumed)}.",
     )
 
 
@@ -335,12 +337,34 @@ def minimum_detectable_gap(
     reached = [] if pilot is not None else [fixed + side * gap for side in sides]
     reached = [min(max(one, 0.0), 1.0) for one in reached if -_ROUNDING <= one <= 1 + _ROUNDING]
     name = _name(metric, pilot)
-    return PlannedNumber(gap, answer_detectable(gap, design.state(n), target, name, fixed, reached))
+    return PlannedNumber(gap, _say_detectable(gap, design.state(n), target, name, fixed, reached))
 
 
 def _assume(metric: MetricLike | None, pilot: PermutationTestResult | None, values: Pair) -> str:
-    pair = float(values[0]), float(values[1])
-    return assume(_name(metric, pilot), pair, is_gap=pilot is not None)
+    """Return the values of two groups that planning assumes, in words."""
+    name, (first, second) = _name(metric, pilot), map(float, values)
+    if pilot is not None:
+        return _say_gap(name, first - second)
+    word, values_text = format_metric(name), join_values(unit_of(name), (first, second))
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word} of {values_text}"
+
+
+def _say_gap(metric: str, gap: float) -> str:
+    return f"a gap of {unit_of(metric).size(gap)} in {format_metric(metric)}"
+
+
+def _say_detectable(
+    gap: float, rows: str, power: float, metric: str, value: float, reached: Iterable[float]
+) -> str:
+    """Return the smallest gap that a sample size detects, and the values that it is reached at."""
+    level = format_level(power)
+    if math.isinf(gap):
+        return f"With {rows} the test detects no gap in {format_metric(metric)} with {level} power."
+    unit = unit_of(metric)
+    ends = [f"{unit.value(one)} or {'more' if one > value else 'less'}" for one in reached]
+    values = f": {', and '.join(ends)}, against {unit.value(value)}" if ends else ""
+    gap_text = _say_gap(metric, gap)
+    return f"With {rows} the test detects {gap_text} with {level} power{values}."
 
 
 def _name(metric: MetricLike | None, pilot: PermutationTestResult | None) -> str:

@@ -21,8 +21,7 @@ from fairperm.metrics.definition import Variance
 from fairperm.subgroups.candidates import find_candidates
 from fairperm.subgroups.confirmation import confirm_subgroups, split_table
 from fairperm.subgroups.engine import make_engine
-from fairperm.subgroups.inference import judge
-from fairperm.subgroups.influence import rest_on_few, widen_errors
+from fairperm.subgroups.inference import judge, rest_on_few, widen_errors
 from fairperm.subgroups.listing import MAX_LISTED, choose_listed
 from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
