@@ -215,7 +215,8 @@ def check_strata(
     """
     if comparison.n_strata == 1 and weights is None:
         return []
-    shared, units = _find_shared(comparison.whole.rows), comparison.rows.units
+    whole, units = comparison.whole.rows, comparison.rows.units
+    shared = find_shared_strata(whole, whole.groups)
     if not shared.any():
         raise UndefinedMetricError(
             f"{argument('control_features')} must have a stratum with {units} of every group; got "
@@ -236,9 +237,9 @@ def note_strata(comparison: Comparison, weights: Array | None) -> list[str]:
     whole = comparison.whole
     units = whole.rows.units
     among: str = units
-    rows, has_gap = whole.rows, _find_shared(whole.rows)
+    rows, has_gap = whole.rows, find_shared_strata(whole.rows, whole.groups)
     counts = [
-        _count_in_strata(rows, rows.contributions[:, place.start + 1])
+        _count_units(rows, whole.groups, rows.contributions[:, place.start + 1] > 0)
         for part, place in by_part(whole.parts)
         if part.sizes_groups
     ]
@@ -260,18 +261,6 @@ def note_strata(comparison: Comparison, weights: Array | None) -> list[str]:
         f"{(~has_gap).sum():,} of {len(has_gap):,} strata have no {among} of some group: they say "
         f"nothing about the gap, and their {units} ({each}) carry no weight."
     ]
-
-
-def _find_shared(rows: Sample) -> NDArray[np.bool_]:
-    """Return which strata have rows of every group."""
-    return np.asarray(_count_in_strata(rows, np.ones(len(rows.count))).all(axis=1))
-
-
-def _count_in_strata(rows: Sample, base: Array) -> Array:
-    """Return by stratum and group the rows of a base."""
-    counts = np.zeros((rows.n_strata, rows.n_groups))
-    np.add.at(counts, (rows.stratum, rows.group), rows.count * base)
-    return counts
 
 
 def check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:
