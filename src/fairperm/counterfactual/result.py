@@ -10,10 +10,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.arrays import Booleans, Places
-from fairperm._utils.formatting import format_count, format_interval, format_level, name_group
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_percent,
+    join_words,
+    name_group,
+)
 from fairperm.data.columns import as_narwhals
 from fairperm.errors import InputError, argument
-from fairperm.hypothesis_tests.results.answers.flips import answer_flips
+from fairperm.hypothesis_tests.results.answers.words import isolate
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, ResultWithFrame
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.metrics.definition import rate
@@ -104,7 +111,19 @@ class FlipTestResult(ResultWithFrame):
     @property
     def answer(self) -> str:
         """How often decisions change, and whether chance explains the direction."""
-        return answer_flips(self)
+        values = [isolate(name_group("", one)) for one in self.groups]
+        named = " or ".join(values) if len(values) == 2 else join_words(values)
+        low, high = map(format_percent, self.interval)
+        level = format_level(self.confidence_level)
+        rows = f"{self.n_changed:,} of {format_count(self.n, 'row')}"
+        cause = f"Setting {isolate(self.feature)} to {named}"
+        if not self.feature:
+            cause = f"What differs between {' and '.join(values)}"
+        head = (
+            f"{cause} changes the decision for {format_percent(self.share_changed)} of rows "
+            f"({rows}; {level} interval {low} to {high})"
+        )
+        return f"{head}." if self.test is None else f"{head}. {self.test.answer}"
 
     def changed(self) -> Booleans:
         """Return for each of the rows whether its decision changes."""

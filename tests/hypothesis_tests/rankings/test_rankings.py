@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score, ndcg_score
 
 import fairperm
 from fairperm import FairpermWarning, ranking_test
-from fairperm.engines.rankings.items import ListsEngine
+from fairperm.engines.rankings import ListsEngine
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, pvalue
 from fairperm.metrics.rankings import RankedLists, get_ranking_metric

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import format_count
-from fairperm.engines.rankings.items import ListsEngine
+from fairperm.engines.rankings import ListsEngine
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import Shown, UndefinedMetricError, argument, listed, shown
 from fairperm.hypothesis_tests.rankings.lists import RankedItems, refuse_constant

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm._utils.arrays import Array
 from fairperm._utils.formatting import format_count, state_pvalue
-from fairperm.engines.rankings.order import DivergenceEngine
+from fairperm.engines.rankings import DivergenceEngine
 from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, Note, argument

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairperm._utils.formatting import format_metric, format_number, format_pvalue, name_group
-from fairperm.hypothesis_tests.results.answers.omnibus import furthest_apart
 from fairperm.hypothesis_tests.results.answers.words import (
     are_raw_values,
+    furthest_apart,
     judge,
     level_of,
     pluralize,

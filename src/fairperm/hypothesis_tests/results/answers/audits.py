@@ -15,12 +15,12 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.answers.changes import answer_gap_change
 from fairperm.hypothesis_tests.results.answers.gaps import describe_gap
-from fairperm.hypothesis_tests.results.answers.omnibus import furthest_apart
 from fairperm.hypothesis_tests.results.answers.words import (
     are,
     embed,
     exclude_chance,
     explain_by,
+    furthest_apart,
     isolate,
     judge,
     say_open,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -12,6 +12,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_pvalue,
     isolate_direction,
+    name_group,
     state_pvalue,
 )
 from fairperm.metrics.registry import find_named
@@ -186,6 +187,21 @@ def say_open(result: GapResult, interval: tuple[float, float], what: str = "gap"
     if math.isinf(reach) or (unit.is_share and reach >= 1):
         return f"; no {what} is ruled out"
     return f"; {what}s up to {unit.size(reach)} are not ruled out"
+
+
+def furthest_apart(
+    result: OmnibusTestResult,
+) -> tuple[tuple[str, float], tuple[str, float]] | None:
+    """Return the groups with the lowest and the highest value; None for a joint metric."""
+    values = {group: one for group, one in result.values.items() if isinstance(one, (int, float))}
+    if len(values) < len(result.groups):
+        return None
+
+    def name(group: Hashable) -> str:
+        return isolate(name_group(result.attribute, group))
+
+    low, high = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    return (name(low), values[low]), (name(high), values[high])
 
 
 def clearest_of(comparisons: Sequence[Any]) -> Any:

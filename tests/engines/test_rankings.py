@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from fairperm.engines.rankings.order import DivergenceEngine
+from fairperm.engines.rankings import DivergenceEngine
 
 # A list of one stratum, and one of two: 4!/(2! 1! 1!) · 3 · 2 permutations.
 QUERY = np.repeat([7, 9], [4, 5])

@@ -1,1 +1,0 @@
-"""The engines of ranked lists, whose labels are exchanged within each list."""
