@@ -39,7 +39,7 @@ def in_shell(redirection: str, *arguments: object) -> subprocess.CompletedProces
 @pytest.mark.parametrize("redirection", [f">{FULL}", ">&-"])
 def test_standard_output_that_cannot_be_written(data: Path, redirection: str) -> None:
     out = data.with_name("out.csv")
-    for more in ((), ("--json", "-")):
+    for more in ((), ("--json", "-")) if redirection == f">{FULL}" else ((),):
         done = in_shell(redirection, "audit", data, *COLUMNS, "--csv", out, *more)
         assert done.returncode == 2, done
         said = done.stderr.decode()
@@ -136,7 +136,8 @@ FROM range(1_000_000) AS a(i), range(1_000_000) AS b(i)"""
 @pytest.mark.parametrize(
     ("when", "number"),
     [
-        *((when, number) for when in ("imports", "reading") for number in NUMBERS),
+        ("imports", signal.SIGTERM),
+        *(("reading", number) for number in NUMBERS),
         ("counting", signal.SIGINT),
         # Python prints exceptions that it cannot raise there, and goes on; so does the compiler's
         ("finalizer", signal.SIGINT),

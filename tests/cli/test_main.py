@@ -157,7 +157,7 @@ def test_screens_that_know_no_unicode(tmp_path: Path, environment: dict[str, Any
     assert done.returncode == 0, done.stderr
     said = done.stdout.decode("ascii" if "ascii" in environment.values() else "latin-1")
     assert "\n  b − \\u65e5\\u672c " in said.replace(" - ", " − ").replace("\\u2212", "−")
-    if "ascii" in environment.values():
+    if environment == {"PYTHONIOENCODING": "ascii"}:
         assert start("audit", "--help", **environment).returncode == 0
         assert start("metrics", **environment).returncode == 0
 

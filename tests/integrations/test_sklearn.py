@@ -45,13 +45,18 @@ class Half(LinearRegression):  # type: ignore[misc]
         return np.exp(super().predict(x) / 2)
 
 
+MODELS = {
+    True: Half().fit(X[["x", "z"]], AMOUNTS),
+    False: LogisticRegression().fit(X[["x", "z"]], Y),
+}
+
+
 @pytest.mark.parametrize("name", sorted({*get_scorer_names()} - NOT_HERE))
 def test_every_scorer_is_a_metric_with_its_sign(name: str) -> None:
     is_regression = any(one in name for one in REGRESSORS)
     y = AMOUNTS if is_regression else Y
-    model = Half() if is_regression else LogisticRegression()
     columns = X[["x", "z"]]
-    model.fit(columns, y)
+    model = MODELS[is_regression]
     scorer = get_scorer(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

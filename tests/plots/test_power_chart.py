@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.support.charts import data_with, drawn, spec_of
 
 
 def test_power_curve_of_a_function() -> None:
+    @functools.cache
     def power(n: int) -> float:
         assert isinstance(n, int)
         return fairperm.power("selection_rate", values=(0.5, 0.4), n=n)

@@ -149,6 +149,7 @@ def test_the_command_runs_all_of_them(tmp_path: Path, real_data: Path) -> None:
         assert {row["agrees"] for row in rows} <= {"", "True"}
 
 
+@pytest.mark.validate
 def test_the_command_names_the_data_that_are_missing(tmp_path: Path) -> None:
     done = command("thresholds", "--out", tmp_path / "out", data=tmp_path)
     assert done.returncode == 1
