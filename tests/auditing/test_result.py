@@ -235,7 +235,7 @@ def test_the_text_below_a_table_says_what_its_numbers_are() -> None:
 def test_the_text_below_a_table_says_why_groups_are_too_small() -> None:
     text = repr(small_audit(np.repeat(["a", "b"], 120), min_group_size=100))
     assert "\nLevel 0.05. Groups with fewer than" in text
-    assert "\n  1 too small: 'a' has only 60 positives and 'b' has only 60 positives\n" in text
+    assert "\n  1 too small: 'a' has only 60 positives, 'b' has only 60 positives\n" in text
 
 
 def test_comparisons_that_are_too_small_are_one_line_of_their_section() -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from fairperm import plots
-from fairperm._utils.formatting import format_number, format_pvalue
+from fairperm._utils.formatting import Unit, format_pvalue
 from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from tests.support.charts import compas_specs, compas_sweep, data_with, drawn, spec_of, swept
+
+RATE = Unit(is_share=True)
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +35,9 @@ def test_sweep_shows_its_numbers(sweep: ThresholdSweepResult, specs: dict[str, A
         some = [row for row in rows if row["metric"] == name]
         assert [row["threshold"] for row in some] == sweep.thresholds.tolist()
         for key, expected in {
-            "gap_label": [format_number(one, signed=True) for one in curve.difference],
-            "first_value": [f"{format_number(one)} (Female)" for one in curve.values["Female"]],
-            "second_value": [f"{format_number(one)} (Male)" for one in curve.values["Male"]],
+            "gap_label": [RATE.signed(one) for one in curve.difference],
+            "first_value": [f"{RATE.value(one)} (Female)" for one in curve.values["Female"]],
+            "second_value": [f"{RATE.value(one)} (Male)" for one in curve.values["Male"]],
             "p": [format_pvalue(one) for one in curve.pvalue],
             "adjusted_p": [format_pvalue(one) for one in curve.adjusted_pvalue],
         }.items():
@@ -111,13 +113,10 @@ def test_slider_shows_the_numbers_of_its_threshold(sweep: ThresholdSweepResult) 
         svg = drawn(spec)
         at, first, second = (
             f"At {sweep.thresholds[i]:g}:",
-            f"Female {curve.values['Female'][i]:.3f}",
-            f"Male {curve.values['Male'][i]:.3f}",
+            f"Female {RATE.value(curve.values['Female'][i])}",
+            f"Male {RATE.value(curve.values['Male'][i])}",
         )
-        assert all(
-            text in svg
-            for text in (at, first, second, format_number(curve.difference[i], signed=True))
-        )
+        assert all(text in svg for text in (at, first, second, RATE.signed(curve.difference[i])))
         assert svg.count("At ") == 1
 
 

@@ -47,7 +47,7 @@ def test_case_is_in_its_own_words() -> None:
     text = opening(small_audit(), rename=names, positive_means="passed the exam")
     assert (
         "Among people who passed the exam, the model missed 60.0 % of women and "
-        "20.0 % of men; at the rate of men it would be about 40 fewer people of women. Chance "
+        "20.0 % of men; at the rate of men, about 40 fewer women. Chance "
         "alone does not explain this gap (adjusted p < 0.0001)."
     ) in text
     assert "the model predicted “passed the exam” for 40.0 % of men and 20.0 % of women" in text
@@ -99,8 +99,8 @@ def test_summary_has_at_most_five_lines() -> None:
 
 def test_favourable_rates_count_those_who_have_fewer() -> None:
     text = opening(small_audit(metrics="tpr"))
-    assert "the model rightly flagged 80.0 % of M and 40.0 % of F" in text
-    assert "at the rate of M it would be about 40 more people of F." in text
+    assert "the model rightly flagged 80.0 % of M and 40.0 % of F people" in text
+    assert "at the rate of M, about 40 more F people." in text
 
 
 def test_rates_and_their_complements_are_one_line() -> None:
@@ -126,8 +126,8 @@ def test_gaps_that_are_shown_come_before_those_within_the_margin() -> None:
     )
     assert {row.verdict for row in audit} == {"inconclusive", "equivalent"}
     assert (
-        "missed 60.0 % of a and 20.0 % of b; at the rate of b it would be about 40 fewer people of "
-        "a. Chance alone does not explain this gap (adjusted p < 0.0001), but these data do not "
+        "missed 60.0 % of a and 20.0 % of b people; at the rate of b, about 40 fewer a people. "
+        "Chance alone does not explain this gap (adjusted p < 0.0001), but these data do not "
         "decide whether the gap exceeds the margin of 38.0 points."
     ) in opening(audit)
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairperm._utils.formatting import (
-    format_count,
     format_number,
     name_group,
     name_of_gap,
@@ -25,6 +24,7 @@ from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, wa
 from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweeps
 from fairperm.hypothesis_tests.results.gaps import ResultWithFrame
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+from fairperm.hypothesis_tests.results.text import state_rows
 from fairperm.hypothesis_tests.sweep.threshold_sweep import (
     ScoredRows,
     SweepArguments,
@@ -134,12 +134,15 @@ class PairSweeps(ResultWithFrame):
         first = self.sweeps[0]
         untested = [("not tested", f"{one}: {reason}") for one, reason in self.not_swept.items()]
         draws = f"{len(first.thresholds):,}, with {first.n_resamples:,} draws"
+        sizes = {
+            group: n for one in self.sweeps for group, n in zip(one.groups, one.sizes, strict=True)
+        }
         return [
             *(line for metric in first.curves for line in self._describe(metric)),
             *untested,
             ("level", self.describe_level()),
             ("thresholds", draws),
-            ("left out", f"{format_count(first.n_dropped, 'row')} for missing values"),
+            state_rows(sum(sizes.values()), first.n_dropped),
         ]
 
     def _describe(self, metric: str) -> list[tuple[str, str]]:
@@ -214,7 +217,7 @@ def sweep_pairs(
       level                           The bands have the level 0.05 for all 3 pairs
                                       together: 0.017 for each of them.
       thresholds                      10, with 999 draws
-      left out                        0 rows for missing values
+      rows                            6,172 used, 0 left out for missing values
     >>> [sweep.groups for sweep in sweeps]
     [('25 - 45', 'Greater than 45'), ('25 - 45', 'Less than 25'),
      ('Greater than 45', 'Less than 25')]

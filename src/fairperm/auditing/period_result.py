@@ -29,7 +29,12 @@ from fairperm.hypothesis_tests.results.gaps import (
     ResultWithFrame,
     json_ready,
 )
-from fairperm.hypothesis_tests.results.text import wrap_answer, write_table, write_table_html
+from fairperm.hypothesis_tests.results.text import (
+    state_rows,
+    wrap_answer,
+    write_table,
+    write_table_html,
+)
 
 _SHOWN = ("widened", "worse", "changed", "rose", "fell", "narrowed", "better")
 _MAX_LINES = 40  # of a table with changes that are inconclusive
@@ -196,8 +201,8 @@ class PeriodAudit(ResultWithFrame):
         The number of changes of gaps and groups that p-values are adjusted for.
     n_resamples : int or "auto"
         Draws of each test.
-    n_dropped : int
-        Rows left out because of missing values, in the metric that lost most.
+    n_used, n_dropped : int
+        Rows used, and rows left out because of missing values, in the metric that lost most.
     seed : int
         Passing it as ``rng`` gives the same result again.
     notes : tuple of str
@@ -211,6 +216,7 @@ class PeriodAudit(ResultWithFrame):
     n_hypotheses: int
     min_group_size: int
     n_resamples: int | str
+    n_used: int
     n_dropped: int
     seed: int
     notes: tuple[str, ...]
@@ -249,7 +255,7 @@ class PeriodAudit(ResultWithFrame):
         plain: dict[str, Any] = {"answer": self.answer}
         for name in ("periods", "against", "alpha", "n_hypotheses", "min_group_size"):
             plain[name] = json_ready(getattr(self, name))
-        for name in ("n_resamples", "n_dropped", "seed", "notes"):
+        for name in ("n_resamples", "n_used", "n_dropped", "seed", "notes"):
             plain[name] = json_ready(getattr(self, name))
         plain["rows"] = [
             {"answer": row.describe(), "groups": json_ready(row.groups)}
@@ -399,6 +405,8 @@ class PeriodAudit(ResultWithFrame):
             "Valid for periods that were fixed beforehand and are looked at once. To look again "
             "whenever rows arrive, use a monitor: fairperm monitor."
         )
+        units, used = state_rows(self.n_used, self.n_dropped)
+        yield f"{units.capitalize()}: {used}."
 
     def __repr__(self) -> str:
         sentences = [*self._explain(), *self.notes]

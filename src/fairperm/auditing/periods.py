@@ -174,6 +174,7 @@ def audit_periods(
         n_hypotheses=n_judged,
         min_group_size=least,
         n_resamples="auto" if options.resampling.stops_early else options.resampling.n_resamples,
+        n_used=max(int(one.table.count.sum()) for one in questions),
         n_dropped=max(one.table.n_dropped for one in questions),
         seed=options.seed,
         notes=(*notes, *reading_notes),

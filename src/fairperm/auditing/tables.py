@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairperm._utils.formatting import (
+    Unit,
     format_name,
     format_pvalue,
     shorten,
@@ -13,6 +14,7 @@ from fairperm._utils.formatting import (
     wrap_text,
 )
 from fairperm.auditing.verdicts import format_detectable_gap
+from fairperm.hypothesis_tests.results.text import state_small
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     Layout: TypeAlias = Sequence[tuple[str, ...]]
 
 _WIDEST_NAME = 40
-_MAX_REASONS = 4  # of comparisons that are too small
 _GAP = "  "  # between columns
 # the columns of a table; of those with several names, a comparison has a line for each name
 _ONE_LINE = tuple(
@@ -220,7 +221,8 @@ def _split_sections(
         if joint is not None:
             n_groups, p = len(joint.groups), state_pvalue(joint.pvalue)
             together = f"one test that all {n_groups} groups are equal: {p}, not adjusted"
-            together += f"; {found.spread}" if found and found.spread else ""
+            if found is not None and found.spread is not None:
+                together += f"; {found.spread.describe(Unit(is_share=False))}"
         yield " · ".join(map(format_name, section)), rows, together
 
 
@@ -228,15 +230,9 @@ def _fold(rows: Sequence[AuditRow], *, changes: bool) -> str:
     """Return how many comparisons have no line of their own, and why; "" for none."""
     if not rows:
         return ""
-    reasons = [row.change.reason if changes and row.change else row.reason for row in rows]
-    distinct: list[str] = []
-    for reason in sorted(
-        {one.partition("; the minimum")[0].rstrip(".") for one in reasons}, key=len
-    ):
-        if not any(one in reason for one in distinct):  # of two groups that are small by themselves
-            distinct.append(reason)
-    rest = f" and {len(distinct) - _MAX_REASONS} more" if len(distinct) > _MAX_REASONS else ""
-    return f"{len(rows)} too small: {', '.join(distinct[:_MAX_REASONS])}{rest}"
+    return state_small(
+        row.change.reason if changes and row.change is not None else row.reason for row in rows
+    )
 
 
 def name_verdict(row: AuditRow, *, changes: bool) -> str:

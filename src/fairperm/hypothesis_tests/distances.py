@@ -150,8 +150,8 @@ def distance_test(
     >>> fairperm.distance_test(
     ...     "decile_score", y_true="two_year_recid", sensitive_features="sex", data=compas, rng=1
     ... )
-    The Kolmogorov–Smirnov distance given the label between Female and Male is 0.048, where
-    chance alone makes 0.031 on average; chance does not explain it (p = 0.0250).
+    The Kolmogorov–Smirnov distance given the label between Female and Male is 0.048 (0.031
+    expected by chance); chance does not explain it (p = 0.0250).
       Female and Male  0.048  by chance 0.031, 1,175 and 4,997 rows
       given 0          0.031
       given 1          0.078

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fairperm.plots.parts import Spec
 
 _LEFT, _MIN_PLOT, _MAX_NAMES = 58, 90, 0.5  # pixels, pixels, and share of the width
+_VALUE_LETTERS = 11  # before a name: signs of percent are wide
 _HEIGHT, _STEP, _HEAD, _GAP = 150, 16, 18, 8  # pixels
 _TOOLTIP = {"name": "group", "change": "old → new"}
 
@@ -87,7 +88,7 @@ def specify_slope(
     ]
     height = max(_HEIGHT, _STEP * len(lines)) + _HEAD
     longest = max((len(one["name"]) for one in lines), default=0)
-    right = int(min(PER_LETTER * (longest + 8) + _GAP, max(_MAX_NAMES * width, 0)))
+    right = int(min(PER_LETTER * (longest + _VALUE_LETTERS) + _GAP, max(_MAX_NAMES * width, 0)))
     plot = max(width - _LEFT - right, _MIN_PLOT)
     what = format_metric(metric or "values")
     head = head_chart(mode, title or f"{what[:1].upper()}{what[1:]}: old and new model", subtitle)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,10 @@ import numpy as np
 
 from fairperm._utils.formatting import (
     NONE,
-    format_interval,
+    Unit,
     format_level,
     format_metric,
     format_name,
-    format_number,
     format_pvalue,
     isolate_direction,
     name_of_gap,
@@ -22,6 +21,7 @@ from fairperm._utils.formatting import (
 from fairperm.plots.parts import (
     GAP_LABEL,
     PER_LETTER,
+    POINTS_LABEL,
     as_finite,
     as_panels,
     charted,
@@ -69,6 +69,7 @@ def threshold_sweep(
     columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]],
     *,
     groups: tuple[object, object],
+    rates: Collection[str] = (),
     alpha: float = 0.05,
     slider: bool = False,
     start: float | None = None,
@@ -85,6 +86,8 @@ def threshold_sweep(
         The columns of :meth:`fairperm.ThresholdSweepResult.columns`.
     groups : tuple
         The names of the two groups.
+    rates : collection of str
+        The metrics that are rates: values are in percent, and gaps in percentage points.
     alpha : float
         The level of the bands.
     slider : bool
@@ -119,9 +122,12 @@ def threshold_sweep(
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
     room = fit_plot(width)
     letters = int(room / PER_LETTER)
-    longest = min(60, letters - len(" 0.000,"))
+    longest = min(60, letters - len(" 00.0 %,"))
     names = [isolate_direction(format_name(group, longest)) for group in groups]
-    curves = [_Curve.of(columns, metric, names, alpha, letters) for metric in metrics]
+    curves = [
+        _Curve.of(columns, metric, Unit(metric in rates), names, alpha, letters)
+        for metric in metrics
+    ]
     of_each = " of each metric by itself" if len(metrics) > 1 else ""
     bands = f"Chance can explain gaps within a band ({format_level(1 - alpha)} bands{of_each})."
     n = max((curve.n for curve in curves), default=0)
@@ -157,6 +163,7 @@ class _Curve:
     """One metric: the marks and texts of the thresholds drawn, and the number of thresholds."""
 
     metric: str
+    unit: Unit
     items: list[Item]
     n: int
 
@@ -165,6 +172,7 @@ class _Curve:
         cls,
         columns: Mapping[str, Any],
         metric: str,
+        unit: Unit,
         names: Sequence[str],
         alpha: float,
         letters: int,
@@ -180,10 +188,10 @@ class _Curve:
         ends = [*middles.tolist(), float(at[-1]) + 1.0]
         items = [
             {"from": a, "to": b}
-            | _describe_row({key: columns[key][i] for key in columns}, names, alpha, letters)
+            | _describe_row({key: columns[key][i] for key in columns}, unit, names, alpha, letters)
             for i, a, b in zip(rows, begins, ends, strict=True)
         ]
-        return cls(metric, items, n)
+        return cls(metric, unit, items, n)
 
     def reach(self) -> float:
         """Return the end of the axis: beyond all gaps, and all but the widest bands."""
@@ -203,7 +211,11 @@ class _Curve:
         x_axis = {"title": "Threshold", "grid": False, "format": ".6~g", "tickCount": 8}
         x_scale = {"domain": [low, high], "nice": False, "zero": False}
         y_scale = {"domain": [-reach, reach], "nice": False}
-        y_axis = {"title": "Gap", "tickCount": 5, "labelExpr": GAP_LABEL}
+        y_axis = {
+            "title": "Gap in points" if self.unit.is_share else "Gap",
+            "tickCount": 5,
+            "labelExpr": POINTS_LABEL if self.unit.is_share else GAP_LABEL,
+        }
 
         def x(field: str) -> Spec:
             return number(field, scale=x_scale, axis=x_axis)
@@ -372,20 +384,22 @@ def _draw_key(label: str, kind: _Kind | str, left: int, at: int) -> Iterator[Spe
     yield draw_rows(rows, "text", encoding, style="fp-text", **look)
 
 
-def _describe_row(row: Mapping[str, Any], names: Sequence[str], alpha: float, letters: int) -> Item:
+def _describe_row(
+    row: Mapping[str, Any], unit: Unit, names: Sequence[str], alpha: float, letters: int
+) -> Item:
     """Return the marks and texts of one threshold, in lines of so many letters."""
     gap, p, adjusted = (as_finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
     bands = {
         name: (as_finite(row[f"{column}_lower"]), as_finite(row[f"{column}_upper"]))
         for name, column in (("narrow", "pointwise"), ("wide", "simultaneous"))
     }
-    narrow, wide = (_describe_band(*limits) for limits in bands.values())
+    narrow, wide = (_describe_band(*limits, unit) for limits in bands.values())
     kind = _classify_gap(gap, p, adjusted, alpha)
     first, second = (
-        (name, format_number(row[f"value_{place}"]))
+        (name, unit.value(row[f"value_{place}"]))
         for name, place in zip(names, ("first", "second"), strict=True)
     )
-    threshold, gap_label = float(row["threshold"]), format_number(gap, signed=True)
+    threshold, gap_label = float(row["threshold"]), unit.signed(gap)
     verdict = _describe_verdict(kind, str(row["status"]), narrow, wide, adjusted is not None)
     numbers = [f"{' '.join(first)},", f"{' '.join(second)},", f"gap {gap_label}"]
     return {
@@ -433,8 +447,8 @@ def _describe_verdict(kind: str, status: str, narrow: str, wide: str, is_joint: 
     return f"Chance alone can explain it ({narrow} here, {wide} over all)."
 
 
-def _describe_band(low: float | None, high: float | None) -> str:
+def _describe_band(low: float | None, high: float | None, unit: Unit) -> str:
     if low is None or high is None:
         return NONE
     is_even = abs(low + high) <= 1e-9 * abs(high - low)
-    return f"±{format_number(high)}" if is_even else format_interval((low, high), signed=True)
+    return f"±{unit.size(high)}" if is_even else unit.interval((low, high))

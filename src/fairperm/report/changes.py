@@ -79,7 +79,9 @@ def write_change(row: AuditRow) -> dict[str, str]:
         "second": second,
         "gaps": f"{gaps.replace(' points', '')}{points}",
         "change": write(change.difference),
-        "interval": unit.interval(change.confidence_interval, signed=has_sign),
+        "interval": unit.interval(
+            change.adjusted_interval or change.confidence_interval, signed=has_sign
+        ),
     }
 
 

@@ -23,9 +23,11 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_pvalue,
+    join_words,
     state_pvalue,
 )
 from fairperm.hypothesis_tests.results.answers.audits import unit_of_row
+from fairperm.hypothesis_tests.results.answers.words import unit_of
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.metrics.definition import Scheme
@@ -68,19 +70,18 @@ def make_themes() -> dict[str, Any]:
     return {mode: theme(mode) for mode in ("light", "dark")}
 
 
-def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
-    """Return all gaps with their intervals; if there are too many, disparities come first."""
-    # A short report has only the judged ones. Distances have no interval, and are not drawn.
-    ranked = [one for one in view.comparisons if not one.row.is_distance]
+def draw_forest(view: AuditView) -> Chart | None:
+    """Return all judged gaps with their intervals; if too many, disparities come first."""
+    # distances have no interval, and are not drawn
+    ranked = [one for one in view.comparisons if one.verdict != "too small" and _has_gap(one)]
+    ranked = [one for one in ranked if not one.row.is_distance]
     ranked.sort(key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
-    ranked = [one for one in ranked if one.verdict != "too small" or not short]
     kept = {id(one) for one in ranked[:MAX_IN_FOREST]}
     shown = [one for one in view.comparisons if id(one) in kept]
-    judged = [one for one in shown if one.verdict != "too small" and _has_gap(one)]
-    if not judged:
+    if not shown:
         return None
     found = sum(one.verdict == "disparity" for one in shown)
-    widest = max(judged, key=lambda one: abs(one.row.difference or 0.0))
+    widest = max(shown, key=lambda one: abs(one.row.difference or 0.0))
     place = f"{format_metric(widest.row.metric)}, {widest.gap_name}"
     summary = (
         f"{format_count(len(shown), 'gap')} with confidence intervals; {found:,} of them a "
@@ -244,6 +245,7 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -
         threshold_sweep.specify,
         columns,
         groups=(first, second),
+        rates=[format_metric(one.metric) for one in curves if unit_of(one.metric).is_share],
         alpha=sweep.alpha,
         slider=True,
         start=start if isinstance(start, (int, float)) else None,
@@ -255,9 +257,18 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -
         second=second,
         findings=findings,
         verdicts=() if view is None else tuple(_list_verdicts(view, sweep)),
-        validity=tuple(f"{format_metric(one.metric)}: {one.validity}" for one in curves),
+        validity=_join_validity(curves),
         tables={format_metric(one.metric): _tabulate_curve(sweep, one, kept) for one in curves},
     )
+
+
+def _join_validity(curves: Sequence[MetricSweep]) -> tuple[str, ...]:
+    """Return each sentence on validity once, after its metrics."""
+    metrics: dict[str, list[str]] = {}
+    for one in curves:
+        validity = one.validity.replace(f"equal {one.metric};", "equal metric;")
+        metrics.setdefault(validity, []).append(format_metric(one.metric))
+    return tuple(f"{join_words(names)}: {validity}" for validity, names in metrics.items())
 
 
 def _list_verdicts(view: AuditView, sweep: ThresholdSweepResult) -> Iterator[str]:
@@ -293,11 +304,11 @@ def _describe_largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
     if n_beyond:
         where = f"{n_beyond:,} of {format_count(len(sweep.thresholds), 'threshold')}"
     metric = format_metric(curve.metric)
-    gap = format_number(curve.difference[largest], signed=True)
+    gap = unit_of(curve.metric).signed(curve.difference[largest])
     return (
         f"{metric[:1].upper()}{metric[1:]}: the largest gap is {gap} at the threshold "
-        f"{sweep.thresholds[largest]:.4g}. At {where} the gap is larger than chance explains, "
-        f"adjusted for all thresholds of this metric alone (level {sweep.alpha:.2g})."
+        f"{sweep.thresholds[largest]:.4g}. At {where} the gap is larger than chance explains "
+        f"(level {sweep.alpha:.2g}, for all thresholds together)."
     )
 
 
@@ -305,12 +316,13 @@ def _tabulate_curve(
     sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]
 ) -> list[tuple[str, ...]]:
     first, second = (curve.values[group] for group in sweep.groups)
+    unit = unit_of(curve.metric)
     return [
         (
             f"{sweep.thresholds[i]:.4g}",
-            format_number(first[i]),
-            format_number(second[i]),
-            format_number(curve.difference[i], signed=True),
+            unit.value(first[i]),
+            unit.value(second[i]),
+            unit.signed(curve.difference[i]),
             format_pvalue(curve.pvalue[i]),
             format_pvalue(curve.adjusted_pvalue[i]),
         )

@@ -24,6 +24,9 @@ from fairperm.report.rerun import find_used_columns
 from fairperm.report.sentences import (
     define_positives,
     describe_comparison,
+    describe_values,
+    join_marked,
+    join_sections,
     mark_name,
     name_labels,
     name_setting,
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 _MAX_CASES = 3
-_PEOPLE = ("person", "people")
 _FOUR_FIFTHS = 0.8
 _HYPOTHESIS = {  # a metric and its complement say the same
     "false_negative_rate": "true_positive_rate",
@@ -78,7 +80,7 @@ def _count_people(view: AuditView) -> Markup:
 
 
 def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
-    """Return at most five lines: the weightiest findings, the four-fifths rule, the limits."""
+    """Return at most six lines: all disparities, or what there is, four fifths, the limits."""
     chosen: dict[tuple[str, str], tuple[Section, ComparisonView]] = {}
     for weight in _Weight:
         for section in view.sections:
@@ -86,13 +88,25 @@ def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
                 widest = max(some, key=lambda one: abs(one.row.difference or 0.0))
                 same = _HYPOTHESIS.get(section.name, section.name or section.metric)
                 chosen.setdefault((section.attribute, same), (section, widest))
+    cases = [*chosen.values()]
     lines = [
-        _describe_case(section, one, view, presentation)
-        for section, one in list(chosen.values())[:_MAX_CASES]
+        _describe_case(section, one, view, presentation) + _name_others(section, one)
+        for section, one in cases[:_MAX_CASES]
     ]
+    if more := [one for one, _ in cases[_MAX_CASES:] if one.with_verdict("disparity")]:
+        lines.append(Markup("Disparities were also found in {}.").format(join_sections(more)))
     if rule := _apply_four_fifths(view):
         lines.append(rule)
     return [*lines, _state_limits(view)]
+
+
+def _name_others(section: Section, told: ComparisonView) -> Markup:
+    """Return the other disparities in a metric, each the higher value first."""
+    others = [one for one in section.with_verdict("disparity") if one is not told]
+    if told.verdict != "disparity" or not others:
+        return Markup("")
+    names = join_marked([describe_values(one) for one in others])
+    return Markup(" Also a disparity: {}.").format(names)
 
 
 def _state_limits(view: AuditView) -> Markup:
@@ -147,20 +161,24 @@ def _describe_case(
         return head + describe_comparison(comparison) + _state_verdict(comparison, view)
     names = [mark_name(one) for one in (comparison.first, comparison.second)]
     high, low = (0, 1) if row.values[0] >= row.values[1] else (1, 0)
-    sentence = Markup("{} {} of {} and {} of {}").format(
+    # names that were given are nouns, such as "women"; values of columns hardly are
+    are_nouns = all(view.names.is_given(row.attribute, group) for group in row.groups)
+    sentence = Markup("{} {} of {} and {} of {}{}").format(
         case.text,
         *(format_percent(row.values[high]), names[high]),
         *(format_percent(row.values[low]), names[low]),
+        "" if are_nouns else " people",
     )
     worse, better = (low, high) if case.is_favourable else (high, low)
     n = abs(row.values[0] - row.values[1]) * result.counts[row.groups[worse]]["denominator"]
     is_shown = _weigh(comparison, view) in {_Weight.DISPARITY, _Weight.GAP}
     if is_shown and round(n):
-        people = format_count(
-            round(n), *(f"{'more' if case.is_favourable else 'fewer'} {one}" for one in _PEOPLE)
-        )
-        sentence += Markup("; at the rate of {} it would be about {} of {}").format(
-            names[better], people, names[worse]
+        sentence += Markup("; at the rate of {}, about {:,} {} {}{}").format(
+            names[better],
+            round(n),
+            "more" if case.is_favourable else "fewer",
+            names[worse],
+            "" if are_nouns else " person" if round(n) == 1 else " people",
         )
     return sentence + Markup(".") + _state_verdict(comparison, view)
 

@@ -80,7 +80,7 @@ def as_html(
     given.check(audit)
     view = AuditView.of(audit, given.find_names(audit))
     written = _today()
-    forest = charts.draw_forest(view, short=given.short)
+    forest = charts.draw_forest(view)
     null = None if given.short else charts.draw_null(view)
     sweep_parts = [] if given.short else charts.draw_sweeps(view, _list_sweeps(sweep))
     slopes = charts.draw_changes(view)

@@ -102,8 +102,17 @@ def mark_gap(first: str, second: str) -> Markup:
 
 def _join_names(texts: Iterable[str]) -> Markup:
     """Return "a, b and c", and the number of names beyond the first twelve."""
-    texts = list(texts)
-    marked = [mark_name(text) for text in texts[:_MAX_NAMED]]
+    return join_marked([mark_name(text) for text in texts])
+
+
+def join_sections(sections: Iterable[Section]) -> Markup:
+    """Return the attributes and metrics of sections, joined in the same way."""
+    return _join_names(f"{one.attribute} · {one.metric}" for one in sections)
+
+
+def join_marked(texts: Sequence[Markup]) -> Markup:
+    """Return "a, b and c", and the number of texts beyond the first twelve."""
+    marked = [*texts[:_MAX_NAMED]]
     if len(texts) > _MAX_NAMED:
         marked.append(Markup("{} more").format(len(texts) - _MAX_NAMED))
     if len(marked) < 2:
@@ -226,8 +235,7 @@ def describe_comparison(comparison: ComparisonView) -> Markup:
     row, result = comparison.row, comparison.row.result
     if result is None or row.difference is None:
         return Markup("")
-    gap, limits = row.difference, result.confidence_interval
-    level = format_level(result.confidence_level)
+    gap, limits = row.difference, row.adjusted_interval or result.confidence_interval
     if row.is_distance:
         return Markup("{} and {}: a distance of {}; by chance alone it is {} on average.").format(
             mark_name(comparison.first),
@@ -236,7 +244,7 @@ def describe_comparison(comparison: ComparisonView) -> Markup:
             format_number(row.expected),
         )
     if result.is_joint:
-        text = f"{format_number(gap)} ({level} interval {format_interval(limits)})"
+        text = f"{format_number(gap)} ({comparison.interval_name} {format_interval(limits)})"
         return Markup("{} and {}: the largest absolute gap ({}) is {}.").format(
             mark_name(comparison.first), mark_name(comparison.second), format_metric(row.part), text
         )
@@ -250,7 +258,17 @@ def describe_comparison(comparison: ComparisonView) -> Markup:
     if is_rate:
         size = f"{format_points(gap)} percentage points"
         interval = " to ".join(map(format_points, limits))
-    return Markup("{}, {}: {} {} ({} interval {}).").format(*values, within, size, level, interval)
+    text = Markup("{}, {}: {} {} ({} {}).")
+    return text.format(*values, within, size, comparison.interval_name, interval)
+
+
+def describe_values(comparison: ComparisonView) -> Markup:
+    """Return the values of two groups as "South 42.3 % v North 22.0 %", the higher first."""
+    unit, values = unit_of_row(comparison.row), comparison.row.values
+    names = (comparison.first, comparison.second)
+    order = (1, 0) if (comparison.row.difference or 0.0) < 0 else (0, 1)
+    ends = (Markup("{} {}").format(mark_name(names[i]), unit.value(values[i])) for i in order)
+    return Markup(" v ").join(ends)
 
 
 def _describe_value(comparison: ComparisonView, place: int, *, is_rate: bool) -> Markup:

@@ -15,6 +15,7 @@ from fairperm._utils.formatting import (
     abbreviate_metric,
     format_count,
     format_interval,
+    format_level,
     format_metric,
     format_name,
     format_percent,
@@ -27,7 +28,7 @@ from fairperm._utils.formatting import (
 from fairperm.errors import listed, shown
 from fairperm.hypothesis_tests.results.answers.audits import answer_audit, unit_of_row
 from fairperm.hypothesis_tests.results.audits import VERDICTS
-from fairperm.hypothesis_tests.results.text import state_counts
+from fairperm.hypothesis_tests.results.text import state_counts, state_small
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.rankings import find_ranking
 from fairperm.metrics.registry import find_named
@@ -112,7 +113,10 @@ def find_look_alikes(groups: Iterable[Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonView:
-    """One comparison in the table."""
+    """One comparison in the table.
+
+    ``interval`` is the gap's own, ``judged_interval`` the one that the verdict rests on.
+    """
 
     row: AuditRow
     first: str
@@ -122,6 +126,8 @@ class ComparisonView:
     counts: tuple[str, str]
     gap: str
     interval: str
+    judged_interval: str
+    interval_name: str
     ratio: str
     ratio_interval: str
     pvalue: str
@@ -164,6 +170,12 @@ class Section:
     omnibus: str
     lacks_omnibus: bool
     comparisons: tuple[ComparisonView, ...]
+
+    @property
+    def small(self) -> str:
+        """How many comparisons are too small, and why; "" if none is."""
+        small = self.with_verdict("too small")
+        return state_small(one.reason for one in small) if small else ""
 
     def with_verdict(self, verdict: str) -> list[ComparisonView]:
         """Return the comparisons with this verdict."""
@@ -309,9 +321,8 @@ def _view_sections(audit: AuditData, names: ShortNames, attributes: ShortNames) 
     sections: dict[tuple[str, str], list[AuditRow]] = {}
     for row in audit.rows:
         sections.setdefault((row.attribute, row.metric), []).append(row)
-    weighted = audit.is_weighted
     return [
-        _view_section(attributes["", of], metric, rows, omnibus.get((of, metric)), names, weighted)
+        _view_section(attributes["", of], metric, rows, omnibus.get((of, metric)), names, audit)
         for (of, metric), rows in sections.items()
     ]
 
@@ -322,10 +333,10 @@ def _view_section(
     rows: Sequence[AuditRow],
     omnibus: OmnibusRow | None,
     names: ShortNames,
-    weighted: bool,
+    audit: AuditData,
 ) -> Section:
     if rows[0].units != "rows":
-        return _view_rankings(attribute, rows, omnibus, names)
+        return _view_rankings(attribute, rows, omnibus, names, audit)
     full = next((row.result.metric for row in rows if row.result is not None), metric)
     definition = find_named(full) or find_named(metric)
     registered = "" if definition is None else definition.name
@@ -333,7 +344,7 @@ def _view_section(
     if any(row.is_distance for row in rows):
         given = " given the label" if metric != full else ""
         meaning = get_distance(full).meaning + given
-    if weighted and meaning.startswith("share of "):
+    if audit.is_weighted and meaning.startswith("share of "):
         meaning = f"weighted {meaning}"
     return Section(
         attribute=attribute,
@@ -342,12 +353,16 @@ def _view_section(
         meaning=meaning,
         reading="" if definition is None else READINGS.get(definition.listed_name, ""),
         needs_predictions=definition is not None and definition.uses_threshold,
-        **_view_comparisons(rows, omnibus, names),
+        **_view_comparisons(rows, omnibus, names, audit),
     )
 
 
 def _view_rankings(
-    attribute: str, rows: Sequence[AuditRow], omnibus: OmnibusRow | None, names: ShortNames
+    attribute: str,
+    rows: Sequence[AuditRow],
+    omnibus: OmnibusRow | None,
+    names: ShortNames,
+    audit: AuditData,
 ) -> Section:
     """Return the comparisons in a metric of rankings, which may have the name of another metric."""
     metric = find_ranking(rows[0].metric)
@@ -362,24 +377,25 @@ def _view_rankings(
         meaning=meaning if metric.of_items else f"{meaning}; the mean over queries",
         reading=reading,
         needs_predictions=False,
-        **_view_comparisons(rows, omnibus, names),
+        **_view_comparisons(rows, omnibus, names, audit),
     )
 
 
 def _view_comparisons(
-    rows: Sequence[AuditRow], omnibus: OmnibusRow | None, names: ShortNames
+    rows: Sequence[AuditRow], omnibus: OmnibusRow | None, names: ShortNames, audit: AuditData
 ) -> dict[str, Any]:
     """Return the fields of a section that say what was found."""
     test = None if omnibus is None else omnibus.result
-    spread = [str(omnibus.spread)] if omnibus is not None and omnibus.spread is not None else []
+    spread = None if omnibus is None else omnibus.spread
+    spreads = [] if spread is None else [spread.describe(unit_of_row(rows[0]))]
     return {
-        "omnibus": "" if test is None else "; ".join([state_pvalue(test.pvalue), *spread]),
+        "omnibus": "" if test is None else "; ".join([state_pvalue(test.pvalue), *spreads]),
         "lacks_omnibus": omnibus is not None and test is None,
-        "comparisons": tuple(_view_comparison(row, names) for row in rows),
+        "comparisons": tuple(_view_comparison(row, names, audit) for row in rows),
     }
 
 
-def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
+def _view_comparison(row: AuditRow, names: ShortNames, audit: AuditData) -> ComparisonView:
     first, second = row.groups
     unit = unit_of_row(row)
     return ComparisonView(
@@ -390,7 +406,9 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         value_intervals=(_format_own_ends(row, first, unit), _format_own_ends(row, second, unit)),
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
         gap=_format_gap(row, unit),
-        interval=_format_ends(row, unit),
+        interval=_format_ends(row, row.confidence_interval, unit),
+        judged_interval=_format_ends(row, row.adjusted_interval, unit),
+        interval_name=_name_interval(row, audit),
         ratio=row.ratio_text,
         ratio_interval=format_interval(row.ratio_interval),
         pvalue=format_pvalue(row.pvalue),
@@ -427,10 +445,19 @@ def _format_gap(row: AuditRow, unit: Unit) -> str:
     return unit.signed(row.difference)
 
 
-def _format_ends(row: AuditRow, unit: Unit) -> str:
+def _format_ends(row: AuditRow, ends: tuple[float, float] | None, unit: Unit) -> str:
+    """Return an interval of the gap; of a distance, how large it is by chance."""
     if row.is_distance:
         return row.interval_text
-    return unit.interval(row.confidence_interval, signed=row.part is None)
+    return unit.interval(ends, signed=row.part is None).removesuffix(" points")
+
+
+def _name_interval(row: AuditRow, audit: AuditData) -> str:
+    """Return what the interval that the verdict rests on is called."""
+    if audit.adjust is not None and row.adjusted_interval is not None:
+        return "adjusted interval"
+    level = 1 - audit.alpha if row.result is None else row.result.confidence_level
+    return f"{format_level(level)} interval"
 
 
 def _format_detectable(gap: float | None, unit: Unit) -> str:

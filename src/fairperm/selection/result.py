@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import (
+    format_count,
     format_interval,
     format_level,
     format_name,
@@ -21,7 +22,12 @@ from fairperm.data.columns import frame_of
 from fairperm.errors import InputTypeError
 from fairperm.hypothesis_tests.results.answers.selection import answer_impact
 from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
-from fairperm.hypothesis_tests.results.text import wrap_answer, wrap_notes, write_table_html
+from fairperm.hypothesis_tests.results.text import (
+    align_columns,
+    wrap_answer,
+    wrap_notes,
+    write_table_html,
+)
 
 if TYPE_CHECKING:
     from fairperm.selection.impact import Group, Impact
@@ -343,12 +349,7 @@ class SelectionAudit(PlainResult):
             rows = [row for row in self.rows if row.attribute == attribute]
             texts = (row.cells(in_strata=self.is_stratified)[1:] for row in rows)
             cells = [(format_name(attribute), *self.heads[2:]), *texts]
-            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-            for first, *others in cells:
-                end = others.pop()
-                numbers = zip(others, widths[1:-1], strict=True)
-                aligned = (one.rjust(width) for one, width in numbers)
-                lines.append("  ".join(["", first.ljust(widths[0]), *aligned, end]))
+            lines += align_columns(cells, range(1, len(cells[0]) - 1))
         return "\n".join([*lines, *wrap_notes(self.footnotes)])
 
     def _repr_html_(self) -> str:
@@ -377,5 +378,7 @@ class SelectionAudit(PlainResult):
             *(strata if self.is_stratified else ()),
             f"The {level} intervals hold for all groups of an attribute at once, whichever of them "
             "is truly selected most. p is of equality with the group selected most.",
+            f"{format_count(self.applicants, 'applicant')}, {self.selected:,} of them selected"
+            f"{'' if any(one.applicants for one in self.unknown) else '; all have a known group'}.",
             *self.notes,
         )

@@ -21,6 +21,7 @@ from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.answers.words import join_values, unit_of
 from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
 from fairperm.hypothesis_tests.results.text import (
+    align_columns,
     state_rows,
     wrap_answer,
     wrap_notes,
@@ -329,13 +330,7 @@ def _write_table(result: Subgroups) -> list[str]:
     if not result.listed:
         return []
     lines = [_list_heads(result), *(_list_cells(result, one) for one in result.listed)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  " + "  ".join(_align(line, widths)) for line in lines]
-
-
-def _align(line: Sequence[str], widths: Sequence[int]) -> list[str]:
-    numbers = zip(line[1:], widths[1:], strict=True)
-    return [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in numbers)]
+    return align_columns(lines, range(1, len(lines[0])))
 
 
 def _list_heads(result: Subgroups) -> list[str]:

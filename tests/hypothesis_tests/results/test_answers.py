@@ -77,15 +77,15 @@ RESULTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "not equivalent": (
         lambda: fairperm.equivalence_test(**RATE, margin=0.3),
-        r"equivalence not established: North − South is not shown to lie within ±30\.0 points",
+        r"equivalence not established \(p.*North − South, .*, is not all within ±30\.0 points",
     ),
     "ratio": (
         lambda: fairperm.equivalence_test(**RATE, ratio=0.8),
-        r"^North's selection rate is 0\.400 times South's .*equivalence not established: the ratio",
+        r"^North's selection rate is 0\.400 times South's .*not established.* of the ratio",
     ),
     "non-inferiority": (
         lambda: fairperm.noninferiority(**RATE, margin=0.1),
-        r"non-inferiority not established: North − South is not shown to lie above −10\.0 points",
+        r"non-inferiority not established .*North − South, .*, is not all above −10\.0 points",
     ),
     "distance": (
         lambda: fairperm.distance_test(NUMBER, sensitive_features=THREE, rng=1, **FEW),

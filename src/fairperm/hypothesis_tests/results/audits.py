@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
+    Unit,
     Units,
     format_beside,
     format_gap,
@@ -306,8 +307,10 @@ class Spread:
     ratio: float | None = None
     ratio_interval: tuple[float, float] | None = None
 
-    def __str__(self) -> str:
-        gap = f"{format_number(self.difference)}, interval {format_interval(self.interval)}"
+    def describe(self, unit: Unit) -> str:
+        """Return both with their intervals, the gap in the unit of the metric."""
+        size, ends = unit.size(self.difference), unit.interval(self.interval, signed=False)
+        gap = f"{size}, interval {ends}"
         if self.ratio is None:
             return f"largest gap {gap}"
         ends = format_interval(self.ratio_interval)

@@ -228,8 +228,8 @@ class DistanceTestResult(ResultOfComparisons[DistanceComparison]):
         given = " given the label" if one.by_label is not None else ""
         head = (
             f"{within_strata(self.n_strata)}the {format_metric(self.distance)}{given} between "
-            f"{first} and {second} is {format_number(one.distance)}, where chance alone makes "
-            f"{format_number(one.expected)} on average"
+            f"{first} and {second} is {format_number(one.distance)} "
+            f"({format_number(one.expected)} expected by chance)"
         )
         stated = state_p(one.pvalue, one.adjusted_pvalue, one)
         is_shown = one.adjusted_pvalue <= level_of(self)

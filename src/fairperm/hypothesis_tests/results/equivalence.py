@@ -148,10 +148,13 @@ class EquivalenceTestResult(PlainResult):
         if self.holds_at(level_of(self)):
             return sentence(f"{head}; {what} is shown to lie {ends} ({stated})")
         claim = "equivalence" if self.lower and self.upper else "non-inferiority"
-        interval = write(self.confidence_interval)
+        interval, level = (
+            write(self.confidence_interval),
+            format_level(2 * self.confidence_level - 1),
+        )
         return sentence(
-            f"{head}; {claim} not established: {what} is not shown to lie {ends} ({stated}), and "
-            f"values of {interval} are not ruled out"
+            f"{head}; {claim} not established ({stated}): the {level} interval of {what}, "
+            f"{interval}, is not all {ends}"
         )
 
     def _lines(self) -> list[tuple[str, str]]:

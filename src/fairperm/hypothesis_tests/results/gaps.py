@@ -83,7 +83,7 @@ class ResultWithFrame(PlainResult):
         raise NotImplementedError
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return :meth:`columns` as a data frame.
+        """Return ``columns()`` as a data frame.
 
         Parameters
         ----------

@@ -136,8 +136,8 @@ class ListDivergence(ResultWithPValue):
         """How far the tops of lists are from the groups' shares, and whether chance explains it."""
         head = (
             "At the top of the lists groups have other shares than in the whole lists: "
-            f"{format_metric(self.metric)} is {format_number(self.value)}, where random order "
-            f"makes {format_number(self.expected)} on average"
+            f"{format_metric(self.metric)} is {format_number(self.value)} "
+            f"({format_number(self.expected)} expected in random order)"
         )
         stated = state_p(self.pvalue, self.pvalue, self)
         is_shown = self.pvalue <= level_of(self)

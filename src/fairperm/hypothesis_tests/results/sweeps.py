@@ -20,7 +20,9 @@ from fairperm._utils.formatting import (
     name_of_gap,
 )
 from fairperm.hypothesis_tests.results.answers.sweeps import answer_sweep
+from fairperm.hypothesis_tests.results.answers.words import unit_of
 from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultWithFrame, json_ready
+from fairperm.hypothesis_tests.results.text import state_rows
 
 if TYPE_CHECKING:
     from altair import VConcatChart
@@ -105,6 +107,8 @@ class ThresholdSweepResult(ResultWithFrame):
         Among which rows labels were exchanged, for all metrics and thresholds at once.
     n_resamples : int
         Random permutations, the same for all metrics and thresholds.
+    sizes : tuple of int
+        Rows of the two groups.
     n_strata, n_dropped : int
         Numbers of strata, and of rows left out because of missing values.
     seed : int
@@ -119,6 +123,7 @@ class ThresholdSweepResult(ResultWithFrame):
     scheme: str
     n_resamples: int
     n_strata: int
+    sizes: tuple[int, int]
     n_dropped: int
     seed: int
     attribute: str = ""
@@ -174,6 +179,7 @@ class ThresholdSweepResult(ResultWithFrame):
         return plots.threshold_sweep(
             chosen.columns(),
             groups=self.group_names,
+            rates=[name for name in chosen.curves if unit_of(name).is_share],
             alpha=self.alpha,
             slider=slider,
             width=width,
@@ -212,8 +218,7 @@ class ThresholdSweepResult(ResultWithFrame):
     def _lines(self) -> list[tuple[str, str]]:
         lines = [line for curve in self.curves.values() for line in self._describe(curve)]
         draws = f"{len(self.thresholds):,}, with {self.n_resamples:,} draws"
-        dropped = f"{format_count(self.n_dropped, 'row')} for missing values"
-        return [*lines, ("thresholds", draws), ("left out", dropped)]
+        return [*lines, ("thresholds", draws), state_rows(sum(self.sizes), self.n_dropped)]
 
     def _describe(self, curve: MetricSweep) -> list[tuple[str, str]]:
         worst = curve.largest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from html import escape
@@ -18,12 +19,14 @@ from fairperm._utils.formatting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from fairperm._utils.formatting import Units
     from fairperm.hypothesis_tests.results.audits import AuditData, RowCounts
 
 _LINE = 88  # characters
+_SMALL_GROUP = re.compile(r"(.+? has only [\d,]+ [a-z ]+?)(?: and (?=.+ has only )|$)")
+_MAX_SMALL = 4  # groups named
 
 
 class ShownResult:
@@ -93,12 +96,41 @@ def write_table_html(
 
 def write_table(answer: str, rows: Sequence[Sequence[str]], notes: Iterable[str] = ()) -> str:
     """Return the answer, a line for each row with its cells below one another, and the notes."""
+    return "\n".join([*wrap_answer(answer), *align_columns(rows), *notes])
+
+
+def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Return a line for each row, cells below one another, those of ``right`` to the right.
+
+    In a terminal that is too narrow for that each row has several lines.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+    return [
+        f"{'    ' if band else '  '}{_join_cells(row, widths, places, right)}"
         for row in rows
-    )
-    return "\n".join([*wrap_answer(answer), *(f"  {line.rstrip()}" for line in lines), *notes])
+        for band, places in enumerate(_fit_columns(widths))
+    ]
+
+
+def _join_cells(
+    row: Sequence[str], widths: Sequence[int], places: Iterable[int], right: Collection[int]
+) -> str:
+    aligned = (row[i].rjust(widths[i]) if i in right else row[i].ljust(widths[i]) for i in places)
+    return "  ".join(aligned).rstrip()
+
+
+def _fit_columns(widths: Sequence[int]) -> list[list[int]]:
+    """Return the columns of each line of a row, as many as a terminal has room for."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    bands: list[list[int]] = [[]]
+    used = 0
+    for i, width in enumerate(widths):
+        if bands[-1] and used + 2 + width > room:
+            bands.append([])
+            used = 2
+        bands[-1].append(i)
+        used += 2 + width
+    return bands
 
 
 def state_rows(n_used: float, n_dropped: int, units: str = "rows") -> tuple[str, str]:
@@ -182,6 +214,24 @@ def state_draws(
     low, high = map(format_pvalue, interval)
     draws = f"{n_resamples:,} draws{' (stopped early)' if stopped_early else ''}"
     return f"{draws}, {format_level(level)} interval {low} to {high}"
+
+
+def state_small(reasons: Iterable[str]) -> str:
+    """Return how many comparisons are too small, and which groups lack rows, each once.
+
+    Examples
+    --------
+    >>> few = "'c' has only 3 rows"
+    >>> state_small([f"'a' has only 9 rows and {few}; the minimum is 50.", f"{few}; the minimum …"])
+    "2 too small: 'a' has only 9 rows, 'c' has only 3 rows"
+    """
+    reasons = [*reasons]
+    lacking: dict[str, None] = {}
+    for one in reasons:
+        text = one.partition("; the minimum")[0].rstrip(".")
+        lacking |= dict.fromkeys(_SMALL_GROUP.findall(text) or [text])
+    rest = f" and {len(lacking) - _MAX_SMALL} more" if len(lacking) > _MAX_SMALL else ""
+    return f"{len(reasons)} too small: {', '.join([*lacking][:_MAX_SMALL])}{rest}"
 
 
 def state_used_rows(audit: AuditData) -> str:

@@ -153,7 +153,7 @@ def threshold_sweep(
                    at every sample size, given the rates' denominators. The same holds for
                    the simultaneous band.
       thresholds   10, with 9,999 draws
-      left out     0 rows for missing values
+      rows         6,172 used, 0 left out for missing values
     >>> curve = result.curves["true_positive_rate"]
     >>> result.thresholds[curve.pvalue <= 0.05], result.thresholds[curve.adjusted_pvalue <= 0.05]
     (array([7., 8.]), array([7., 8.]))
@@ -239,6 +239,7 @@ class SweepOptions:
             counted, place = cut_rows(kept, pair, cuts)
             between = self._count_cuts(counted, pair)
         curves = [Curve.of(one, plan, between) for one, plan in self.plans]
+        sizes = table.sizes()
         return ThresholdSweepResult(
             thresholds=thresholds,
             curves=_sweep(
@@ -250,6 +251,7 @@ class SweepOptions:
             scheme=curves[0].plan.scheme.value,
             n_resamples=n_resamples,
             n_strata=every.n_strata,
+            sizes=(sizes[pair[0]], sizes[pair[1]]),
             n_dropped=table.n_dropped,
             seed=self.resampling.seed,
             frame_library=rows.frame_library,

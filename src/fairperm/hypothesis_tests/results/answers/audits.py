@@ -225,9 +225,8 @@ def describe_row(row: AuditRow, names: Names | None = None) -> str:
     if result is None or row.difference is None:
         return f"{first} and {second} are not compared in {metric}"
     if row.is_distance:
-        chance = f"chance alone makes {format_number(row.expected)} on average"
-        gap = format_number(row.difference)
-        return f"The {metric} between {first} and {second} is {gap}, where {chance}"
+        gap, chance = map(format_number, (row.difference, row.expected))
+        return f"The {metric} between {first} and {second} is {gap} ({chance} expected by chance)"
     return describe_gap(result, (first, second))
 
 

@@ -52,6 +52,8 @@ def answer_impact(
         f"{number} {'is' if number == 1 else 'are'} {_EVIDENCE[word].format(limit)}"
         for word, number in evidence.items()
     ]
+    if len(counts) == 1:
+        return f"{head}{found}. All {counts[0].replace(' is ', ' are ')}."
     return f"{head}{found}. Of its {n} groups, {join_words(counts)}."
 
 
