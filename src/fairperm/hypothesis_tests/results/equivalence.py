@@ -148,10 +148,8 @@ class EquivalenceTestResult(PlainResult):
         if self.holds_at(level_of(self)):
             return sentence(f"{head}; {what} is shown to lie {ends} ({stated})")
         claim = "equivalence" if self.lower and self.upper else "non-inferiority"
-        interval, level = (
-            write(self.confidence_interval),
-            format_level(2 * self.confidence_level - 1),
-        )
+        interval = write(self.confidence_interval)
+        level = format_level(2 * self.confidence_level - 1)
         return sentence(
             f"{head}; {claim} not established ({stated}): the {level} interval of {what}, "
             f"{interval}, is not all {ends}"
