@@ -24,8 +24,7 @@ from scipy import stats
 
 from fairperm import FairpermWarning, InputError, InputTypeError
 from fairperm.data.arguments import Alternative, CorrelationMethod, CorrelationVariance
-from fairperm.engines.kernels import shuffles
-from fairperm.hypothesis_tests.correlation import _Pairs, _statistic, correlation_test
+from fairperm.hypothesis_tests.correlation import _statistic, correlation_test
 from fairperm.metrics.definition import Variance
 from tests.support.examples import examples
 
@@ -150,20 +149,6 @@ def test_correlation_is_that_of_scipy(method: CorrelationMethod, decimals: int) 
     result = correlation_test(x, y, method=method, n_resamples=99, rng=1)
     assert result.correlation == pytest.approx(expected.statistic, abs=1e-13)
     assert result.standard_error == pytest.approx(definition(x, y, method)[1], rel=1e-12)
-
-
-@every_method
-def test_sums_of_random_orders_are_those_of_the_definition(method: str) -> None:
-    x, y = (side.round(1) for side in some_data(30))
-    margins = _Pairs.read(x, y, None, "error").margins(ranked=method == "spearman")
-    state = np.arange(1, 5, dtype=np.uint64)
-    found = shuffles.random_sums(*margins, 20, state.copy())
-    order = np.arange(30, dtype=np.uint32)
-    for r, square, cube in found.T:
-        shuffles.shuffle(order, state)
-        *expected, k = definition(np.sort(x), np.sort(y)[order], method)
-        np.testing.assert_allclose((r, math.sqrt(square)), expected, atol=1e-13)
-        assert cube / square**1.5 == pytest.approx(k if method == "pearson" else 0.0, abs=1e-12)
 
 
 def test_numba_is_loaded_by_the_first_test_only() -> None:

@@ -423,29 +423,6 @@ def test_two_sided_sums_the_hypergeometric_by_gap(counts: tuple[int, int, int, i
     )
 
 
-@pytest.mark.parametrize("alternative", ["greater", "less"])
-def test_unstudentized_is_scipys_permutation_test(alternative: Alternative) -> None:
-    a, b = np.array([1, 1, 0, 1]), np.array([0, 1, 0, 0, 0])
-    scipys = stats.permutation_test(
-        (a, b),
-        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
-        permutation_type="independent",
-        n_resamples=np.inf,
-        vectorized=True,
-        alternative=alternative,
-    )
-    result = permutation_test(
-        **rate_rows((a.sum(), 4, b.sum(), 5)),
-        metric="selection_rate",
-        scheme="pooled",
-        variance=None,
-        alternative=alternative,
-    )
-    assert result.pvalue == exactly(
-        scipys.pvalue,
-    )
-
-
 # Agresti (1990), pages 231-237, as in the help of R's mantelhaen.test: rabbits cured by
 # penicillin given at once and 1.5 hours later, at five levels. It prints p = 0.040 for
 # mantelhaen.test(Rabbits, exact=TRUE), and 0.020 with alternative="greater".

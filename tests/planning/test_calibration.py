@@ -16,15 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import binomtest, hypergeom, multinomial, norm
 
-import fairperm
 from fairperm import Calibration, FairpermWarning, calibrate, permutation_test
 from tests.support.helpers import rows
 from tests.support.simulations import at_most, between
-
-Array = NDArray[np.float64]
 
 LEVEL = 0.05
 SAMPLES = 500
@@ -413,7 +409,3 @@ def test_the_result_can_be_written_down() -> None:
     assert plain["groups"] == ["a", "b"]
     assert plain["n_undefined"] == [0, 0]
     assert set(plain) == {"answer", *Calibration.__dataclass_fields__}
-
-
-def test_it_is_a_public_name() -> None:
-    assert fairperm.calibrate is calibrate

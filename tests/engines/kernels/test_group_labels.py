@@ -9,20 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
-from fairperm import permutation_test
 from fairperm.engines.kernels import group_labels
-from fairperm.engines.kernels.auc import AucLayout
-from fairperm.engines.kernels.group_labels import group_ranks, random_groups, words_of_groups
+from fairperm.engines.kernels.group_labels import random_groups, words_of_groups
 from fairperm.engines.kernels.subsets import lane_bits
-from fairperm.engines.many_groups import auc_of_sums
-from fairperm.metrics.ranks import Components
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.uint8]
@@ -262,95 +257,3 @@ def test_words_of_groups(first: int, width: int, n_draws: int) -> None:
         mine = groups[draw] == first + place
         np.testing.assert_array_equal(bits[draw * width + place], mine)
     assert not bits[n_draws * width :].any()
-
-
-def brute_force(label: Array, score: Array) -> list[float]:
-    """Return positives, negatives, and the sums of x, of x² and of y², pair by pair."""
-    above = np.sign(np.subtract.outer(score[label == 1], score[label == 0])) / 2 + 0.5
-    x, y = above.sum(axis=1), (1 - above).sum(axis=0)
-    return [*above.shape, x.sum(), (x**2).sum(), (y**2).sum()]
-
-
-def ranked(score: Array, label: Array, stratum: Any, groups: Groups, n_groups: int) -> Array:
-    """Return the sums of units that come in any order: groups by draw and unit."""
-    n_strata = int(stratum.max()) + 1
-    layout = AucLayout.build(score, label > 0, stratum, n_strata)
-    starts = np.searchsorted(np.sort(stratum), np.arange(n_strata + 1))
-    ordered = np.ascontiguousarray(groups[:, layout.order])  # as tests pass them
-    return group_ranks(ordered, *layout.labels(), starts, n_groups)
-
-
-@pytest.mark.parametrize("scores", ["unlike", "ties", "constant", "two values"])
-@pytest.mark.parametrize("n_strata", [1, 4])
-@pytest.mark.parametrize(("n_groups", "n_draws"), [(1, 1), (2, 4), (5, 6)])
-def test_group_ranks(scores: str, n_strata: int, n_groups: int, n_draws: int) -> None:
-    rng = np.random.default_rng([n_strata, n_groups])
-    n = 240
-    stratum = rng.integers(n_strata, size=n)
-    label = rng.integers(2, size=n).astype(float)
-    score = {
-        "unlike": rng.normal(size=n),
-        "ties": rng.integers(9, size=n).astype(float),
-        "constant": np.full(n, 0.3),
-        "two values": rng.choice([-1.0, 2.5], n),
-    }[scores]
-    groups = rng.integers(n_groups, size=(n_draws, n)).astype(np.uint8)
-    sums = ranked(score, label, stratum, groups, n_groups)
-    assert sums.shape == (n_draws, n_strata, n_groups, 5)
-    auc, variance = auc_of_sums(sums)
-    for d, s, g in np.ndindex(auc.shape):
-        here = (stratum == s) & (groups[d] == g)
-        np.testing.assert_allclose(sums[d, s, g], brute_force(label[here], score[here]))
-        _, rank = np.unique(score[here], return_inverse=True)
-        by_label = (np.bincount(rank, one[here]).astype(float) for one in (label, 1 - label))
-        components = Components(*by_label)
-        assert auc[d, s, g] == pytest.approx(float(components.value()), rel=1e-13, nan_ok=True)
-        expected = float(components.variance())
-        assert variance[d, s, g] == pytest.approx(expected, rel=1e-11, abs=1e-16, nan_ok=True)
-
-
-@pytest.mark.parametrize("labels", [(0,), (1,), (0, 1)], ids=["negatives", "positives", "both"])
-def test_strata_with_units_of_one_label(labels: tuple[int, ...]) -> None:
-    """Of three strata the second has one label only, or one unit of each; scores tie across."""
-    stratum = np.repeat([0, 1, 2], [6, len(labels), 5])
-    label = np.array([0, 1, 0, 1, 1, 0, *labels, 1, 0, 1, 0, 0], float)
-    score = np.array([1, 1, 2, 2, 3, 3, *([3] * len(labels)), 3, 3, 1, 2, 2], float)
-    groups = np.random.default_rng(0).integers(2, size=(3, len(label))).astype(np.uint8)
-    sums = ranked(score, label, stratum, groups, 2)
-    for d, s, g in np.ndindex(sums.shape[:3]):
-        here = (stratum == s) & (groups[d] == g)
-        np.testing.assert_allclose(sums[d, s, g], brute_force(label[here], score[here]))
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_auc_and_its_error_are_those_of_the_test_of_two(ties: bool) -> None:
-    rng = np.random.default_rng(9)
-    n = 60_000  # sums of squares of 10¹³
-    label = rng.integers(2, size=n).astype(float)
-    score = rng.normal(label)
-    score = np.round(score, 2) if ties else score
-    group = (rng.random(n) < 0.3).astype(np.uint8)
-    result = permutation_test(
-        label, y_score=score, sensitive_features=group, metric="roc_auc", n_resamples=1, rng=1
-    )
-    auc, variance = auc_of_sums(ranked(score, label, np.zeros(n, np.uint8), group[None], 2)[0, 0])
-    assert auc == pytest.approx([result.values[0], result.values[1]], rel=1e-13)
-    errors = [result.standard_errors[0], result.standard_errors[1]]
-    assert np.sqrt(variance) == pytest.approx(errors, rel=1e-11)
-    assert math.sqrt(variance.sum()) == pytest.approx(result.standard_error, rel=1e-11)
-
-
-def test_auc_is_undefined_without_both_labels_and_its_error_with_one_of_them() -> None:
-    counts = np.array([[0, 4], [4, 0], [1, 4], [4, 1], [2, 2]], float)
-    sums = np.column_stack([counts, counts.prod(axis=1), np.zeros((5, 2))])
-    auc, variance = auc_of_sums(sums)
-    assert np.isnan(auc).tolist() == [True, True, False, False, False]
-    assert np.isnan(variance).tolist() == [True, True, True, True, False]
-
-
-def test_perfect_scores_have_no_variance() -> None:
-    label = np.repeat([0.0, 1.0], [40, 70])
-    groups = np.zeros((1, 110), np.uint8)
-    auc, variance = auc_of_sums(ranked(np.arange(110.0), label, groups[0], groups, 1))
-    assert auc.item() == 1
-    assert variance.item() == 0
