@@ -45,7 +45,7 @@ OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
 
 every_metric = pytest.mark.parametrize("metric", METRICS)
 # rows that are all unlike have nothing to shrink
-on_any_data = settings(examples(10), phases=(Phase.generate,))
+on_any_data = settings(examples(8), phases=(Phase.generate,))
 
 
 @st.composite
