@@ -20,6 +20,12 @@ if hasattr(KernelManager, "transport_encryption"):  # newer kernels warn if they
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Show a session (with prompts and what was printed) as a session, not as a program."""
+    # the signatures of functions are in their texts, below the example
+    markdown = re.sub(
+        r"(?m)^(::: fairperm\.[a-z_]+)$(?!\n    options:)",
+        r"\1\n    options:\n      show_signature: false\n      separate_signature: false",
+        markdown,
+    )
     markdown = re.sub(r"(?m)^(\s*)```python\n(?=\s*>>> )", r"\1```pycon\n", markdown)
     return re.sub(r"(?m)^ *<BLANKLINE>$", "", markdown)
 
