@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.choice import PairEngine
+    from fairperm.engines.choice import Engine
     from fairperm.engines.estimates import Gaps
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from studies.calibration.grid import Setting
@@ -162,13 +162,13 @@ def _run_rivals(
     return pvalues
 
 
-def _permute_gaps(engine: PairEngine, resampling: blocks.Resampling) -> Iterator[Gaps]:
+def _permute_gaps(engine: Engine, resampling: blocks.Resampling) -> Iterator[Gaps]:
     for block, n in enumerate(blocks.split_draws(resampling.n_resamples, engine.block_size)):
         rng = streams.stream(resampling.seed, streams.PERMUTATIONS, block)
         yield engine.permuted(n, rng).gaps(engine.weights)
 
 
-def _bootstrap_gaps(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
+def _bootstrap_gaps(engine: Engine, n: int, rng: np.random.Generator) -> Array:
     estimates = engine.with_variance(None).bootstrapped(n, rng)
     return estimates.gaps(engine.weights).difference[:, 0]
 

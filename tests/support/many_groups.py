@@ -11,7 +11,7 @@ from fairperm._utils import streams
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines import choice
-from fairperm.engines.choice import GroupsEngine
+from fairperm.engines.choice import Engine
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.estimates import Estimates, join_estimates
 from fairperm.engines.many_groups import ManyGroupsEngine
@@ -40,7 +40,7 @@ def build(
     metric: str,
     scheme: str,
     variance_name: str | None,
-) -> GroupsEngine:
+) -> Engine:
     chosen = get_metric(metric)
     variance = None if variance_name is None else Variance(variance_name)
     table = read_table(Inputs(**data), chosen)
@@ -52,11 +52,11 @@ def build(
     return found
 
 
-def observed(engine: GroupsEngine) -> Estimates:
+def observed(engine: Engine) -> Estimates:
     return engine.observed()
 
 
-def permuted(engine: GroupsEngine, n: int, seed: int = 1) -> Estimates:
+def permuted(engine: Engine, n: int, seed: int = 1) -> Estimates:
     """Return draws in the blocks that a test would make."""
     resampling = blocks.Resampling(n, seed, 1, False)
     found = resampling.run_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)

@@ -60,25 +60,20 @@ class Engine(Permuting, Protocol):
     def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
 
-
-class PairEngine(Engine, Protocol):
-    """An engine of two groups, which can also be resampled and perhaps enumerated."""
-
-    def with_variance(self, variance: Variance | None) -> PairEngine:
-        """Return the same engine with another variance."""
-
-    def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` bootstrap samples."""
-
-    def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
-        """Return the estimates of every permutation with its log-probability, if few enough."""
-
-
-class GroupsEngine(Engine, Protocol):
-    """An engine of any number of groups, whose labels are permuted together."""
-
     def pooled(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
+
+    def with_variance(self, variance: Variance | None) -> Engine:
+        """Return the same engine of two groups with another variance."""
+
+    def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` bootstrap samples of two groups."""
+
+    def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
+        """Return the estimates of every permutation of two groups with its log-probability.
+
+        None if they are too many.
+        """
 
 
 def choose_engine(
@@ -92,8 +87,8 @@ def choose_engine(
     many: bool = False,
 ) -> Any:
     """Return the counts engine if rows repeat, else a units engine; a function has its own."""
-    # It is a `PairEngine`, or a `GroupsEngine` of ``many`` groups, whose joint permutations need
-    # other random labels. Errors of a user's function name one of the ``groups``.
+    # Joint permutations of ``many`` groups need other random labels than those of two. Errors of a
+    # user's function name one of the ``groups``.
     part, every = cast("tuple[Any, Any]", (parts[0], parts))
     can_count = part.has_counts and (many or (rows.weight is None and rows.cluster is None))
     cells = _cells(rows, weights, variance, many=many) if can_count else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from fairperm._utils.pieces import split_rows
 from fairperm._utils.progress import waiting
 from fairperm.data.sample import Sample
 from fairperm.engines.binned import BinnedEngine
-from fairperm.engines.choice import Engine, GroupsEngine, PairEngine, choose_engine
+from fairperm.engines.choice import Engine, choose_engine
 from fairperm.engines.estimates import Estimates, is_contrast
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import Note, argument, shown
@@ -33,8 +33,6 @@ from fairperm.metrics.ranks import RankMetric
 if TYPE_CHECKING:
     from fairperm.hypothesis_tests.plan import Plan
 
-
-E = TypeVar("E", bound=Engine)
 
 _MAX_BINNING_ERROR_IN_SE = 0.1
 _OTHER = 255  # place of groups that are not compared
@@ -132,13 +130,9 @@ class Comparison:
         """The metrics whose gaps are compared: one, or those of a joint metric."""
         return self.metric.parts
 
-    @overload
-    def engine(self, variance: Variance | None, n_bootstrap: int = 0) -> PairEngine: ...
-    @overload
-    def engine(self, variance: Variance | None, *, many: Literal[True]) -> GroupsEngine: ...
     def engine(
         self, variance: Variance | None, n_bootstrap: int = 0, *, many: bool = False
-    ) -> PairEngine | GroupsEngine:
+    ) -> Engine:
         """Return the engine of two groups, or of ``many``."""
         units, weights = self.units(), self.weights
         if self.rows.bins is not None and weights is None:
@@ -146,7 +140,7 @@ class Comparison:
             if binned is not None:
                 return binned
         given = self.parts, units, weights, self.groups, variance, n_bootstrap
-        chosen: PairEngine | GroupsEngine = choose_engine(*given, many=many)
+        chosen: Engine = choose_engine(*given, many=many)
         return chosen
 
     def unstratified(self) -> Comparison:
@@ -304,7 +298,7 @@ def _as_count(total: float) -> float:
     return int(total) if float(total).is_integer() else float(total)
 
 
-def observe(make_engine: Callable[[], E], resampling: Resampling) -> tuple[E, Estimates]:
+def observe(make_engine: Callable[[], Engine], resampling: Resampling) -> tuple[Engine, Estimates]:
     """Return the engine of a comparison, and its estimates of the sample."""
     with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
         engine = make_engine()

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from fairperm.data.sample import Sample
-    from fairperm.engines.choice import PairEngine
+    from fairperm.engines.choice import Engine
     from fairperm.engines.resampling.blocks import Stop
     from fairperm.hypothesis_tests.plan import Options, Plan
     from fairperm.hypothesis_tests.run import Reach, Tested
@@ -91,7 +91,7 @@ class GapTest(PermutationTest[Gaps]):
     observed: Observed
     plan: Plan
     comparison: Comparison
-    engine: PairEngine
+    engine: Engine
     effective: Array
     scale: Array
     error: Array
@@ -296,7 +296,7 @@ class GapTest(PermutationTest[Gaps]):
         return [small_groups.note_bias_of_strata(self.plan, centre, has_few_rows=few)]
 
 
-def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
+def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
     """Return the gaps; without a variance, over a standard error of 1."""
     gaps = estimates.gaps(engine.weights)
     has_errors = plan.variance is not None and not plan.is_bootstrapped_once
@@ -304,7 +304,7 @@ def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
 
 
 def _bootstrap_errors(
-    engine: PairEngine, plan: Plan, free: Estimates, options: Options
+    engine: Engine, plan: Plan, free: Estimates, options: Options
 ) -> tuple[Array, Array, Array]:
     """Return the bootstrap error of each part's gap, and of its value in each group.
 
@@ -335,7 +335,7 @@ def _bootstrap_errors(
     return by_stratum.gaps(engine.weights).standard_error[0], errors, ties
 
 
-def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array, Array]:
+def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array, Array]:
     """Return gaps, values (by part, stratum, group and draw) and sides of bootstrap samples."""
     estimates, weights = engine.bootstrapped(n, rng), engine.weights
     values = np.moveaxis(estimates.value, 1, -1)
@@ -343,7 +343,7 @@ def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Ga
 
 
 def _mantel_haenszel_variances(
-    engine: PairEngine, plan: Plan, estimates: Estimates
+    engine: Engine, plan: Plan, estimates: Estimates
 ) -> tuple[GapVariance, ...]:
     """Return the variance of each part's gap over strata, if all parts are plain rates."""
     parts = plan.metric.parts

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Column, Columns, VarianceName
     from fairperm.data.sample import Sample
-    from fairperm.engines.choice import GroupsEngine, PairEngine
+    from fairperm.engines.choice import Engine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling, Stop
     from fairperm.hypothesis_tests.plan import Plan
@@ -156,7 +156,7 @@ class OmnibusTest(PermutationTest["_Values"]):
 
     observed: Observed
     plan: Plan
-    engine: GroupsEngine
+    engine: Engine
     shared: Estimates | None
     weighing: Array | None
     scale: Array
@@ -415,7 +415,7 @@ def _bootstrap_variance(
     return variance[:, None], shares
 
 
-def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
+def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
     """Return values by part, group and draw."""
     estimates = engine.bootstrapped(n, rng)
     return np.moveaxis(estimates.value[:, :, 0], 1, -1)
