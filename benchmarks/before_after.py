@@ -71,12 +71,6 @@ def weighted_auc() -> float:
     return _auc({"sample_weight": np.random.default_rng(1).uniform(0.5, 2.0, 47_000)})
 
 
-def calibration_error() -> float:
-    asked = {**_rows(50_000), "metric": "expected_calibration_error", "variance": None}
-    _test(**asked, n_resamples=9)
-    return _cpu(lambda: _test(**asked, n_resamples=999))
-
-
 def _nanoseconds(asked: dict[str, Any]) -> float:
     """Return the time of a row and a permutation, without what is done once."""
     few, more = 64, 512
@@ -245,7 +239,6 @@ def memory_of_error() -> float:
 FIGURES: dict[str, tuple[Callable[[], float], str]] = {
     "AUC, 47,000 rows in 9,400 clusters, 999 permutations": (clustered_auc, "s"),
     "AUC, 47,000 rows with weights, 999 permutations": (weighted_auc, "s"),
-    "expected calibration error, 50,000 rows, 999 permutations": (calibration_error, "s"),
     "AUC, a row and a permutation": (auc_of_rows, "ns"),
     "mean squared error, a row and a permutation": (error_of_rows, "ns"),
     "mean squared error, 200,000 rows with weights, 999 permutations": (weighted_error, "s"),

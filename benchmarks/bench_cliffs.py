@@ -44,7 +44,6 @@ DESIGNS: Mapping[str, tuple[str, ...]] = {
 MANY_GROUPS = "5 groups"
 _CLASSES = "a walk for each of three classes and each group, with an influence of each row"
 _SEARCH = "all of 124 subgroups in every draw"
-_BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
 _RESAMPLES = "every bootstrap sample is a multinomial draw of rows, and walks through all of them"
 _ONE_BY_ONE = "several sums of each row, which labels of many groups add one by one"
 _ALONE = "with weights an influence of each row is computed in every draw, and stratum by stratum"
@@ -63,7 +62,6 @@ SLOW: Mapping[str, tuple[float, str]] = {
     "compare_periods, mean": (12.0, _ALONE),
     "studies.bootstrap_test, mean": (11.0, _RESAMPLES),
     "compare_models, AUC": (13.0, "a walk up either score in each of 20 strata"),
-    "expected_calibration_error": (60.0, _BOOTSTRAP),
     "studies.bootstrap_test, AUC": (70.0, _RESAMPLES),
     "threshold_sweep, 101": (25.0, "101 thresholds in each of 20 strata"),
     "find_subgroups, rate": (900.0, _SEARCH),
@@ -127,8 +125,6 @@ def _rows(design: tuple[str, ...], data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(metric: str, draws: int = DRAWS) -> dict[str, Any]:
     of_draws: dict[str, Any] = {"n_resamples": draws, "rng": 0, "n_jobs": 1, "progress": False}
-    if metric == "expected_calibration_error":
-        of_draws["variance"] = None
     return of_draws | {"metric": metric}
 
 

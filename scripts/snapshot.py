@@ -57,7 +57,6 @@ ARRAYS = ("null_distribution", "null_probabilities")
 PARTS = ("permutation", "comparisons", "changes", "rows", "omnibus", "result", "change")
 LEVELS = (0.05, 0.2, 0.5, 0.8, 0.99)
 ALTERNATIVES = ("two-sided", "symmetric", "greater", "less")
-UNSTABLE = {"expected_calibration_error"}  # listed, but refused by every test
 FEW = 40  # numbers of an array that are written one by one
 SEEDED: dict[str, Any] = {"rng": 1, "progress": False, "n_resamples": 199}
 BINARY: dict[str, Any] = {"y_true": "y", "y_pred": "pred", "sensitive_features": "group"}
@@ -371,7 +370,7 @@ def gap_test(data: Any = None, **options: Any) -> Any:
 def metric_cases() -> Cases:
     """Yield every metric with predictions, with scores, with both and with amounts."""
     readings = {"pred": BINARY, "score": SCORED, "both": SCORED | BINARY, "amounts": AMOUNTS}
-    names = [name for name in fairperm.metric_names() if name not in UNSTABLE]
+    names = fairperm.metric_names()
     for name, (kind, columns) in itertools.product(names, readings.items()):
         if not (name.endswith("_macro") and kind == "amounts"):  # every amount would be a class
             yield f"metric/{name}/{kind}", partial(gap_test, **columns, metric=name)
@@ -1213,7 +1212,7 @@ def simulation_cases() -> Cases:
 
 def data_cases() -> Cases:
     """Yield the names of metrics, and the data that come with fairperm."""
-    names = (name for name in fairperm.metric_names() if name not in UNSTABLE)
+    names = fairperm.metric_names()
     yield "names/metrics", lambda: {name: name for name in names}
     yield "compas/columns", datasets.load_compas
     for backend in ("pandas", "polars", "pyarrow"):

@@ -128,8 +128,8 @@ def test_weights_of_strata_of_two_columns(here: Here, tmp_path: Path) -> None:
         (("--control", "age_band", *BY_AGE[:4]), "'Less than 25' has none"),
         (("--score-bins", 1), "--score-bins must be an integer from 2"),
         (
-            ("--score-bins", 9, "--metric", "expected_calibration_error"),
-            "--score-bins cannot be used for expected_calibration_error",
+            ("--score-bins", 9, "--metric", "average_precision"),
+            "--score-bins cannot be used for average_precision",
         ),
     ],
 )

@@ -87,7 +87,6 @@ metric='brier_score', **POINTS → {ONE_MISSING}
 metric='true_positive_rate', **POINTS → {ONE_MISSING}
 metric='brier_score', y_score=instead(SCORES, 0, 1.2) → {FROM_0_TO_1} 1.2. {SCALE}
 metric='log_loss', y_score=instead(SCORES, 0, -0.1) → {FROM_0_TO_1} -0.1. {SCALE}
-metric='expected_calibration_error', y_score=instead(SCORES, 0, 90) → {FROM_0_TO_1} 90.0. {SCALE}
 metric='calibration_in_the_large', y_score=instead(SCORES, 0, 2) → {FROM_0_TO_1} 2.0. {SCALE}
 metric='mean_score_positives', y_true=[0, 0, 0, 0, 1, 1, 0, 0] →
     {UNDEFINED} mean_score_positives of group 'a', which has

@@ -80,8 +80,6 @@ def schemes(metric: str) -> tuple[str, ...]:
 
 
 def variances(metric: str) -> tuple[str | None, ...]:
-    if metric == "expected_calibration_error":
-        return (None,)
     return ("delong" if metric in AUCS else "delta"), None
 
 

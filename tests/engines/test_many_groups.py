@@ -38,7 +38,6 @@ CASES = [
     ("roc_auc", "within_label", "delong"),
     ("brier_score", "pooled", "delta"),
     ("mean_score_positives", "within_label", "delta"),
-    ("expected_calibration_error", Scheme.POOLED, None),
     ("mean_squared_error", "pooled", "delta"),
     ("r2_score", "pooled", "delta"),
 ]

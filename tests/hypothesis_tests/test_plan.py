@@ -20,11 +20,7 @@ GIVEN_LABEL = {
     "equalized_odds",
 }
 KINDS = {"binary", "labels", "score", "probability"}
-METRICS = [
-    one
-    for one in fairperm.metric_names()
-    if get_metric(one).kind in KINDS and one != "expected_calibration_error"
-]
+METRICS = [one for one in fairperm.metric_names() if get_metric(one).kind in KINDS]
 
 
 def _rows() -> dict[str, Any]:

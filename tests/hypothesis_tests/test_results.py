@@ -18,7 +18,7 @@ from fairperm._utils.formatting import format_metric
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
-from tests.support.number_data import STUDENTIZED_METRICS, numbers_for
+from tests.support.number_data import NUMBER_METRICS, numbers_for
 from tests.support.simulations import Procedure
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def test_dict_survives_json(
 
 
 @pytest.mark.parametrize("variance", ["auto", "bootstrap", "fast_bootstrap", None])
-@pytest.mark.parametrize("metric", STUDENTIZED_METRICS)
+@pytest.mark.parametrize("metric", NUMBER_METRICS)
 def test_dict_of_a_metric_of_numbers_survives_json(metric: str, variance: VarianceName) -> None:
     data = numbers_for(metric, 200, seed=1)
     result = fairperm.permutation_test(

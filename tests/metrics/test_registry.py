@@ -6,14 +6,12 @@ import itertools
 import math
 import warnings
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import fairperm
 from fairperm import (
     FairpermWarning,
     InputError,
@@ -32,9 +30,7 @@ from tests.support.number_data import (
     GIVEN_LABEL,
     NUMBER_METRICS,
     SCORES,
-    STUDENTIZED_METRICS,
     arguments,
-    default_variance,
     numbers_for,
 )
 from tests.support.number_data import value as number_value
@@ -93,7 +89,7 @@ def variance(name: str, counts: Counts) -> float:
 def test_every_metric_is_tested_here() -> None:
     of_tables = {name for name in metric_names() if get_metric(name).kind in {"binary", "labels"}}
     assert of_tables == {*RATES, *OTHERS, *JOINT}
-    assert set(metric_names()) - of_tables - ELSEWHERE == {*STUDENTIZED_METRICS}
+    assert set(metric_names()) - of_tables - ELSEWHERE == {*NUMBER_METRICS}
 
 
 @by_metric
@@ -190,7 +186,7 @@ by_number_metric = pytest.mark.parametrize("name", NUMBER_METRICS)
 
 
 def run(name: Any, data: dict[str, Any], **options: Any) -> PermutationTestResult:
-    options = {"n_resamples": 9, "rng": 1, "variance": default_variance(name), **options}
+    options = {"n_resamples": 9, "rng": 1, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)  # of small groups and undefined draws
         return permutation_test(**data, metric=name, **options)
@@ -225,8 +221,6 @@ def test_values_of_numbers_that_repeat(name: str) -> None:
 
 
 EDGES: list[tuple[str, list[float], list[float], float]] = [
-    # a score of 1 is in the last bin, with 0.95; 0.5 is in the bin from 0.5 to 0.6
-    ("expected_calibration_error", [1, 1, 0, 1], [1.0, 0.95, 0.5, 0.59], (0.05 + 0.09) / 4),
     # of a sure but wrong score, as in scikit-learn: −log of the smallest step from 1
     ("log_loss", [1, 0], [0.0, 0.0], 52 * math.log(2) / 2),
     ("log_loss", [0, 1], [1.0, 1.0], 52 * math.log(2) / 2),
@@ -260,13 +254,9 @@ def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
     y, x = list(data.values())[:2]
     halves = (slice(0, None, 2), slice(1, None, 2))
     expected = math.sqrt(sum(bootstrap_variance(name, y[half], x[half]) for half in halves))
-    smooth = name in STUDENTIZED_METRICS
-    result = run(name, data, n_resamples=9 if smooth else 4000)
-    assert result.variance == ("delong" if name in AUCS else SMOOTH[smooth])
+    result = run(name, data, n_resamples=9)
+    assert result.variance == ("delong" if name in AUCS else "delta")
     assert result.standard_error == pytest.approx(expected, rel=0.05)
-
-
-SMOOTH = {True: "delta", False: None}
 
 
 @by_number_metric
@@ -360,39 +350,9 @@ def test_levels_that_no_quantile_has(alpha: float) -> None:
         pinball_loss(alpha)
 
 
-BIASED = (
-    r"must be one whose bias does not depend on a group's size and base rate; got "
-    r"'expected_calibration_error'\. .* Test 'calibration_in_the_large' or 'brier_score' instead"
-)
-
-
-@pytest.mark.parametrize(
-    "test",
-    [
-        fairperm.permutation_test,
-        fairperm.omnibus_test,
-        partial(fairperm.permutation_test, variance="bootstrap"),
-        partial(fairperm.equivalence_test, margin=0.1),
-        partial(fairperm.noninferiority, margin=0.1, higher_is_better=False),
-        fairperm.calibrate,
-        fairperm.audit,
-    ],
-)
-def test_a_gap_in_the_expected_calibration_error_is_not_tested(test: Any) -> None:
+@pytest.mark.parametrize("name", ["expected_calibration_error", "ECE"])
+def test_the_expected_calibration_error_is_known_for_its_bias(name: str) -> None:
     """Groups that are both calibrated, with base rates 0.05 and 0.5, would differ in it: 0.41."""
-    data = numbers_for("expected_calibration_error", 200, seed=1)
-    given = {"metrics": ["ece"]} if test is fairperm.audit else {"metric": "ece"}
-    with pytest.raises(InputError, match=BIASED):
-        test(**data, **given)
-
-
-def test_the_expected_calibration_error_is_not_listed() -> None:
-    assert "expected_calibration_error" not in metric_names()
-
-
-def test_equal_distributions_are_tested_by_the_expected_calibration_error() -> None:
-    """Without studentizing the test is exact for the strong null, which it claims alone."""
-    data = numbers_for("expected_calibration_error", 200, seed=1)
-    result = run("ece", data, variance=None, n_resamples=99)
-    assert result.validity.startswith("Exact for the strong null")
-    assert "Not valid for the weak null" in result.validity
+    assert name not in metric_names()
+    with pytest.raises(InputError, match="Test 'calibration_in_the_large' or 'brier_score' ins"):
+        get_metric(name)

@@ -66,9 +66,6 @@ metric='equalized_odds' →
 metric=worst →
     metric must be one whose standard error has a closed form; got 'worst'. Define it with
     register_metric, as a function of means.
-metric='expected_calibration_error', y_pred=None, y_score=[0.5, 0.2] * 30 →
-    metric must be one whose bias does not depend on a group's size and base rate; got
-    'expected_calibration_error'.
 metric='average_precision', y_pred=None, y_score=[0.5, 0.2] * 30 →
     metric must be one whose subgroups can be searched; got 'average_precision'.
 metric='roc_auc' → TypeError: y_score must be given for roc_auc; got None.

@@ -27,15 +27,6 @@ def _log_loss(y: Array, score: Array) -> float:
     return float(-(y * np.log(score) + (1 - y) * np.log(1 - score)).mean())
 
 
-def _ece(y: Array, score: Array) -> float:
-    total = 0.0
-    for low in range(10):
-        inside = (score >= low / 10) & ((score < (low + 1) / 10) | (low == 9))
-        if inside.any():
-            total += inside.mean() * abs(y[inside].mean() - score[inside].mean())
-    return total
-
-
 SCORES: dict[str, Value] = {  # of labels 0 and 1, and scores
     "roc_auc": auc,
     "gini": lambda y, s: 2 * auc(y, s) - 1,
@@ -46,7 +37,6 @@ SCORES: dict[str, Value] = {  # of labels 0 and 1, and scores
     "mean_score_positives": lambda y, s: float(s[y == 1].mean()),
     "mean_score_negatives": lambda y, s: float(s[y == 0].mean()),
     "calibration_in_the_large": lambda y, s: float(s.mean() - y.mean()),
-    "expected_calibration_error": _ece,
 }
 REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
     "mean_error": lambda y, p: float(np.mean(p - y)),
@@ -62,8 +52,6 @@ REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
     "mean_outcome": lambda y, _: float(y.mean()),
 }
 NUMBER_METRICS = (*SCORES, *REGRESSIONS)
-NOT_STUDENTIZED = "expected_calibration_error"  # its bias is as large as its standard error
-STUDENTIZED_METRICS = tuple(metric for metric in NUMBER_METRICS if metric != NOT_STUDENTIZED)
 AUCS = ("roc_auc", "gini")  # with DeLong's variance
 GIVEN_LABEL = ("roc_auc", "gini", "mean_score_positives", "mean_score_negatives")
 
@@ -88,11 +76,6 @@ def columns_for(metric: str, n: int, seed: int) -> tuple[Array, Array]:
 def arguments(metric: str, y: NDArray[Any], x: NDArray[Any]) -> dict[str, Any]:
     """Return the columns under the names that the metric takes them by."""
     return {"y_true": y, ("y_score" if metric in SCORES else "y_pred"): x}
-
-
-def default_variance(metric: str) -> str | None:
-    """Return "auto", or None for the metric whose gap is not studentized."""
-    return None if metric == NOT_STUDENTIZED else "auto"
 
 
 def numbers_for(metric: str, n: int, seed: int) -> dict[str, Any]:

@@ -209,7 +209,7 @@ def _centre(
     """Return the centres, the places of columns that are not all zero once centred, and these.
 
     After the contributions come counts of the rows that contribute, for contributions that are
-    zero in some rows; then the products of every two contributions of a smooth part: second
+    zero in some rows; then the products of every two contributions of a part: second
     moments; then with strata the cubes of what units weigh, whose centres come second; then the
     products of every three contributions, if these are wanted: third moments.
     """
@@ -225,7 +225,7 @@ def _centre(
         for part, place in by_part(parts):
             for multiset in _multisets(part, size):
                 factors = tuple(place.start + j for j in multiset)
-                if part.smooth and not any(constant[j] for j in factors):
+                if not any(constant[j] for j in factors):
                     products[at] = factors
                 at += 1
 

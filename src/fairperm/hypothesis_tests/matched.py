@@ -288,7 +288,7 @@ def _choose_variance(part: Metric, options: Options, read: SidesOfSets) -> Varia
 def choose_matched(table: Sample, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
     """Return the metric for these groups. Raises InputError if sets cannot be averaged in it."""
     chosen = metric.for_table(table, groups)
-    if not is_of_totals(chosen) or not chosen.smooth:
+    if not is_of_totals(chosen):
         rule = f"a rate, a mean or another function of totals with {argument('matched')}"
         raise InputError("metric", rule, metric.name)
     return chosen

@@ -149,8 +149,6 @@ class Plan:
         """Resolve "auto". Raises InputError for a scheme or variance that does not fit."""
         asked = choice("scheme", scheme, SCHEMES)
         chosen = choice("variance", variance, VARIANCES)
-        if chosen is not None:
-            metric.check_studentized()
         plain_rows = not (weighted or clustered)
         if asked == "auto":
             used = Scheme.POOLED if clustered else Scheme.best_for(metric)

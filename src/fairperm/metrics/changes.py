@@ -215,7 +215,6 @@ class RankChange(SingleMetric):
     complement: ClassVar[None] = None
     span: ClassVar[float] = 2.0
     among: ClassVar[str] = "rows"
-    smooth: ClassVar[bool] = True
     is_mean: ClassVar[bool] = False
     walk: ClassVar[WalkKind] = WalkKind.AUC_CHANGE
     has_counts: ClassVar[bool] = False

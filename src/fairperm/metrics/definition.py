@@ -51,7 +51,6 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
 _MAX_CONTRIBUTIONS_TO_CUBES = 8  # 120 products of three
 _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
-_REAL_STEP = 1e-6  # of the derivative of a value with kinks, for totals near one
 _ROUNDING = 1e-12  # relative to the value's size: smaller influences are rounding errors
 
 
@@ -354,9 +353,6 @@ class AnyMetric:
         """A key that equal metrics share; names leave out functions and round parameters."""
         return id(self)
 
-    def check_studentized(self) -> None:
-        """Raise InputError if the bias of the gap can be as large as its standard error."""
-
     def change(self, *, old: int = -1) -> AnyMetric:
         """Return the change from the old model to the new one; with ``old`` 1, their sum."""
         # the sum decides whether a gap fell or rose: for an old gap g and a new gap h, h² − g² is
@@ -399,6 +395,9 @@ class SingleMetric(AnyMetric):
 
     __slots__ = ()
 
+    smooth: ClassVar[bool] = True
+    """Whether the value has a derivative; if not, its variance is found by the bootstrap."""
+
     @property
     def parts(self) -> tuple[Any, ...]:
         return (self,)
@@ -439,14 +438,9 @@ class Metric(SingleMetric):
     # For a one-to-one function of a rate: the rate, from the value. The totals are then the rate's
     # numerator and denominator.
     rate: Function | None = None
-    # whether the value has a derivative; if not, its variance is found by the bootstrap
-    smooth: bool = True
     # whether, given the label, each contribution rises or falls with the score all the way: the
     # scores of a bin then have contributions between those of its ends
     is_monotone: bool = False
-    # metrics to test in its place, if its bias is of the order of its standard error and depends on
-    # a group's size and base rate: equal groups would then differ in it
-    instead: tuple[str, ...] = ()
     # whether a user defined it: its contributions and derivative are then checked
     own: bool = False
 
@@ -464,18 +458,7 @@ class Metric(SingleMetric):
     def shows_skewness(self) -> bool:
         # Rates have exact tests. Of many contributions there are too many products of three.
         are_few = len(self.contributions) <= _MAX_CONTRIBUTIONS_TO_CUBES
-        return self.smooth and not self.has_denominator and are_few
-
-    def check_studentized(self) -> None:
-        if self.instead:
-            raise InputError(
-                "metric",
-                "one whose bias does not depend on a group's size and base rate",
-                self.name,
-                "Groups that are equal in it would be found to differ. Test "
-                f"{' or '.join(map(shown, self.instead))} instead; permutation_test with "
-                f"{argument('variance', None)} tests whether the groups have equal distributions.",
-            )
+        return not self.has_denominator and are_few
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -524,10 +507,6 @@ class Metric(SingleMetric):
         """Return the derivative of the value by each total."""
         # Along a row's contributions it is the row's influence on the value. As the value does not
         # change with the sample's size, influences add up to zero.
-        if not self.smooth:
-            steps = _REAL_STEP * np.eye(totals.shape[-1])
-            ends = [self.estimate(totals[..., None, :] + sign * steps) for sign in (1, -1)]
-            return np.asarray((ends[0] - ends[1]) / (2 * _REAL_STEP))
         gradient = np.empty_like(totals)
         for j in range(totals.shape[-1]):
             shifted = totals.astype(complex)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import Function
 
 _UNBOUNDED = float("inf")
-_BINS = 10  # of equal width, of the expected calibration error
 # scikit-learn's: log loss takes scores from here to 1 − here
 _CLIP = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-10  # of squares: a variance below it has hardly a digit that is right
@@ -43,12 +41,6 @@ def regression_mean(name: str, meaning: str, of: Function, *aliases: str) -> Met
 def _log_loss(y_true: Any, y_score: Any) -> Any:
     score = np.clip(y_score, _CLIP, 1 - _CLIP)
     return -np.where(y_true, np.log(score), np.log1p(-score))
-
-
-def _excess_in_bin(y_true: Any, y_score: Any, *, bin_: int) -> Any:
-    """Return score minus label in the rows whose score is in this bin; 1 is in the last."""
-    inside = np.minimum(np.floor(y_score * _BINS), _BINS - 1) == bin_
-    return np.where(inside, y_score - y_true, 0.0)
 
 
 def _r_squared(errors: Any, sums: Any, squares: Any, rows: Any) -> Any:
@@ -124,8 +116,6 @@ def _check_sign(metric: str, y_true: Any, y_pred: Any, *, zero_outcomes: bool) -
             raise InputError(name, rule, lowest)
 
 
-_excess = {f"bin_{i}": partial(_excess_in_bin, bin_=i) for i in range(_BINS)}
-
 SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
     AreaUnderCurve(
         name="roc_auc",
@@ -179,16 +169,6 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
         is_monotone=True,
         aliases=("calibration_error_mean",),
         span=2.0,
-    ),
-    Metric(
-        name="expected_calibration_error",
-        meaning=f"mean absolute calibration error over {_BINS} bins of equal width",
-        contributions={**_excess, "rows": lambda: 1.0},
-        value=lambda *totals: sum(np.abs(one) for one in totals[:-1]) / totals[-1],
-        kind=Kind.PROBABILITY,
-        aliases=("ece",),
-        smooth=False,
-        instead=("calibration_in_the_large", "brier_score"),
     ),
 )
 

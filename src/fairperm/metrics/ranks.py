@@ -46,7 +46,6 @@ class RankMetric(SingleMetric):
     complement: ClassVar[None] = None
     span: ClassVar[float] = 1.0
     among: ClassVar[str] = "rows"
-    smooth: ClassVar[bool] = True
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         return np.column_stack([columns["y_true"], columns["y_score"]]).astype(np.float64)

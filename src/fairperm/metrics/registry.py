@@ -77,14 +77,14 @@ _HIGHER_IS_BETTER = {
 }
 _INDICES = ("atkinson_index", "generalized_entropy_index")
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
-_REFUSED = {"expected_calibration_error"}  # known, to say what to test instead
+_CALIBRATION_ERROR = {"expected_calibration_error", "ece"}
 _QUANTILE = re.compile(r"pinball_loss\((0?\.\d+)\)")
 _OF_CLASS = re.compile(r"([^\[]+)\[(.*)\]", re.DOTALL)
 _PER_CLASS = "_per_class"
 
 
 def metric_names() -> tuple[str, ...]:
-    """Return the name of every metric whose gaps are tested.
+    """Return the name of every metric.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def metric_names() -> tuple[str, ...]:
     >>> fairperm.metric_names()[:3]
     ('selection_rate', 'base_rate', 'true_positive_rate')
     """
-    return tuple(name for name in _BY_NAME if name not in _REFUSED)
+    return tuple(_BY_NAME)
 
 
 def get_metric(metric: object) -> AnyMetric:
@@ -159,6 +159,11 @@ def _hint_at(name: str) -> str:
         with suppress(InputError):
             find(name)
             return f"It is {kind}: pass {argument(others, name)} to {argument('audit()')}."
+    if _word(name) in _CALIBRATION_ERROR:
+        return (
+            "Its bias depends on a group's size and base rate: calibrated groups may differ in it. "
+            "Test 'calibration_in_the_large' or 'brier_score' instead."
+        )
     if "[" in name or name.endswith(_PER_CLASS):
         return "One class is compared with the rest by a metric of binary labels: 'recall[cat]'."
     base, bracket, _ = _word(name).replace("@", "(").partition("(")

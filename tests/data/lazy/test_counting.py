@@ -34,7 +34,7 @@ CASES: dict[str, dict[str, Any]] = {
     "auc in strata": {"metric": "roc_auc", "control_features": "region"},
     "brier": {"metric": "brier_score_loss"},
     "log loss": {"metric": "log_loss"},
-    "calibration": {"metric": "expected_calibration_error", "variance": None},
+    "calibration": {"metric": "calibration_in_the_large"},
     "regression": {"metric": "mean_squared_error", "y_pred": "score", "y_score": None},
     "strata": {**RATE, "control_features": "region"},
     "strata of two columns": {**RATE, "control_features": ["region", "predicted"]},
@@ -244,7 +244,7 @@ def test_too_many_distinct_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         InputError, match=r"at most 50 distinct rows for .*Pass a random sample of the rows"
     ):
-        run(data, "expected_calibration_error", variance=None)
+        run(data, "average_precision")
 
 
 @pytest.mark.parametrize("metric", ["roc_auc", "brier_score"])

@@ -257,7 +257,6 @@ def test_labels_and_missing_values(few: None) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"metric": "expected_calibration_error"}, "metric must be one whose contributions"),
         ({"metric": "r2_score", "y_pred": "score"}, "metric must be one whose contributions"),
         ({"metric": "log_loss", "sample_weight": "weight"}, "sample_weight cannot be used"),
         ({"metric": "log_loss", "y_score": "over"}, "must be from 0 to 1 for this metric"),

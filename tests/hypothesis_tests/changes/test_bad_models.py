@@ -103,9 +103,6 @@ metric='ppv', scheme='within_label' →
 metric='equalized_odds', alternative='less' →
     alternative must be 'two-sided' for change in equalized_odds; got 'less'. A joint test has
     no direction; test its parts one by one.
-**SCORES, metric='expected_calibration_error' →
-    metric must be one whose bias does not depend on a group's size and base rate; got 'change
-    in expected_calibration_error'.
 **SCORES, metric='average_precision' →
     metric must be one whose change has a standard error; got 'average_precision'.
 metric='fairness' → metric must be one that metric_names() lists; got 'fairness'.
