@@ -90,7 +90,7 @@ class ManyGroupsEngine(SharedLabels):
         kind = _number_runs(block, *(column[order] for column in rows.contributions.T))
         group, place = _order_groups(rows.group[order], kind, rows.n_groups)
         # equal rows by their groups: the user's order of rows must not change how sums are rounded
-        group = group[np.lexsort([group, kind])]
+        group = group[np.lexsort((group, kind))]
         return cls(
             parts=parts,
             weights=weights,
