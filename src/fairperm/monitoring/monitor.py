@@ -112,20 +112,9 @@ class Monitor:
         count: str | None = None,
         rng: int = 0,
     ) -> None:
-        self.question = Question.check(
-            y_true=y_true,
-            y_pred=y_pred,
-            y_score=y_score,
-            sensitive_features=sensitive_features,
-            count=count,
-            metrics=metrics,
-            alpha=alpha,
-            margin=margin,
-            bounds=bounds,
-            reference=reference,
-            threshold=threshold,
-            rng=rng,
-        )
+        given = {**locals()}  # every argument travels under its own name
+        del given["self"], given["known_groups"]
+        self.question = Question.check(**given)
         self._groups: tuple[Hashable, ...] = ()
         self._wealth: dict[Key, Wealth] = {}
         self._sums: dict[tuple[int, Hashable], tuple[int, float]] = {}

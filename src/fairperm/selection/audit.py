@@ -224,7 +224,7 @@ def selection_audit(
         n_strata=len(table.strata),
         details=details,
         notes=tuple(notes),
-        library=library_of(data),
+        frame_library=library_of(data),
     )
 
 

@@ -18,10 +18,9 @@ from fairperm._utils.formatting import (
     format_percent,
     format_pvalue,
 )
-from fairperm.data.columns import frame_of
 from fairperm.errors import InputTypeError
 from fairperm.hypothesis_tests.results.answers.selection import answer_impact
-from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
+from fairperm.hypothesis_tests.results.gaps import ResultWithFrame, json_ready
 from fairperm.hypothesis_tests.results.text import (
     align_columns,
     wrap_answer,
@@ -199,7 +198,7 @@ class UnknownCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class SelectionAudit(PlainResult):
+class SelectionAudit(ResultWithFrame):
     """The result of :func:`fairperm.selection_audit`: a sequence of its rows.
 
     Attributes
@@ -233,7 +232,6 @@ class SelectionAudit(PlainResult):
     n_strata: int = 1
     details: Details = field(default_factory=Details)
     notes: tuple[str, ...] = ()
-    library: str | None = None
 
     def __iter__(self) -> Iterator[SelectionRow]:
         return iter(self.rows)
@@ -284,19 +282,11 @@ class SelectionAudit(PlainResult):
             low.applicants_to_decide,
         )
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the rows as a data frame.
+    def columns(self) -> dict[str, list[Any]]:
+        """Return a column of an entry for each row, by name: the fields of a row.
 
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"}, optional
-            Library of the frame: by default that of the frame passed as `data`, or pandas.
-
-        Returns
-        -------
-        frame
-            With the fields of a row as columns; interval_low and interval_high are the ends of
-            the interval, and the names of combined groups are joined by "×".
+        interval_low and interval_high are the ends of the interval, and the names of combined
+        groups are joined by "×".
         """
         columns: dict[str, list[Any]] = {name: [] for name in _IN_FRAME}
         for row in self.rows:
@@ -304,12 +294,11 @@ class SelectionAudit(PlainResult):
             ends = {"group": row.name, "interval_low": low, "interval_high": high}
             for name, column in columns.items():
                 column.append(ends[name] if name in ends else getattr(row, name))
-        return frame_of(columns, library, self.library)
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as JSON-ready values, the answer first."""
-        plain = PlainResult.to_dict(self)
-        del plain["library"]
+        plain = ResultWithFrame.to_dict(self)
         plain["rows"] = [json_ready(asdict(row)) for row in self.rows]
         plain["unknown"] = [asdict(one) for one in self.unknown]
         plain["details"] = asdict(self.details)
