@@ -225,7 +225,7 @@ def test_other_refusals() -> None:
         make(y_true=None).update(ROWS)
     with pytest.raises(InputError, match=r"mean_score is from 0 to 0\.5"):
         make(metrics=["mean_score"], bounds=(0, 0.5)).update(ROWS)
-    with pytest.raises(InputError, match="count must be made of whole numbers"):
+    with pytest.raises(InputError, match=r"'s'\) must be made of whole numbers"):
         make(count="s").update(ROWS)
     with pytest.raises(InputError, match="count must be a column"):
         make(count="n").update(ROWS)

@@ -89,6 +89,13 @@ if TYPE_CHECKING:
 ADJUSTMENTS = ("holm", "bh", "by", None)
 FAMILIES = ("audit", "attribute")
 GROUP_SIZES = ("metric", "rows")
+_SETTINGS = (  # that a result tells, in this order
+    *("metrics", "distances", "distances_of", "rankings", "rankings_of", "query", "attributes"),
+    *("combinations", "reference", "margin", "ratio", "threshold", "pos_label", "intersections"),
+    *("control_features", "stratum_weights", "cluster", "split_clusters", "matched", "names"),
+    *("sample_weight", "count", "scheme", "variance", "alternative", "n_resamples"),
+    *("n_bootstrap", "confidence_level", "missing", "score_bins"),
+)
 _MIN_ROWS = 50  # of a group that is judged
 _MIN_SETS = 20  # whose skewed differences hold the level (tests/hypothesis_tests/test_matched.py)
 _NO_MAX_T = (
@@ -377,6 +384,19 @@ def audit(
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
     known = (*reading_notes, *(note for pair in pairs for note in pair.remarks))
     notes = write_notes(rows, max(families.values()), settings, known=known)
+    draws = settings.resampling
+    computed = {
+        "metrics": list(named),
+        "distances": list(measured) or None,
+        "distances_of": list_distance_columns(inputs, measured) or None,
+        "rankings": list(ranked) or None,
+        "rankings_of": list_ranking_columns(ranked) or None,
+        "attributes": attribute_names,
+        "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
+        or None,
+        "threshold": parse_threshold(threshold) if _is_threshold_used(inputs, named) else None,
+        "n_resamples": "auto" if draws.stops_early else draws.n_resamples,
+    }
     result = Audit(
         rows=tuple(rows),
         omnibus=tuple(add_spreads(compare_all_groups(questions, every, settings), every, settings)),
@@ -394,39 +414,10 @@ def audit(
         settings={
             **_name_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
             **_describe_new_model(inputs, named),
-            "metrics": list(named),
-            "distances": list(measured) or None,
-            "distances_of": list_distance_columns(inputs, measured) or None,
-            "rankings": list(ranked) or None,
-            "rankings_of": list_ranking_columns(ranked) or None,
-            "query": describe_argument(query),
-            "attributes": attribute_names,
-            "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
-            or None,
-            "reference": describe_argument(reference),
-            "margin": describe_argument(margin),
-            "ratio": describe_argument(ratio),
-            "threshold": parse_threshold(threshold) if _is_threshold_used(inputs, named) else None,
-            "pos_label": describe_argument(pos_label),
-            "intersections": intersections,
-            "control_features": describe_argument(control_features),
-            "stratum_weights": describe_argument(stratum_weights),
-            "cluster": describe_argument(cluster),
-            "split_clusters": split_clusters,
-            "matched": describe_argument(matched),
-            "names": describe_argument(names),
-            "sample_weight": describe_argument(sample_weight),
-            "count": describe_argument(count),
-            "scheme": scheme,
-            "variance": variance,
-            "alternative": alternative,
-            "n_resamples": "auto"
-            if settings.resampling.stops_early
-            else settings.resampling.n_resamples,
-            "n_bootstrap": settings.n_bootstrap,
-            "confidence_level": settings.confidence_level,
-            "missing": missing,
-            "score_bins": score_bins,
+            **{
+                name: computed[name] if name in computed else describe_argument(given[name])
+                for name in _SETTINGS
+            },
         },
         notes=(
             *notes,

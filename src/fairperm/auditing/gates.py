@@ -47,7 +47,8 @@ class Gate:
     def check(self, audit: AuditData) -> None:
         """Raise InputError if a comparison that does not fail could not have failed."""
         for word in self.words:
-            rows = [row for row in audit.rows if _is_asked(row, word)]
+            asks_all = word not in RATIO_WORDS
+            rows = [row for row in audit.rows if asks_all or row.ratio_bound is not None]
             judged = [row for row in rows if self._verdict(row) != "too small"]
             if not rows:
                 raise InputError(f"{_name(word)} cannot be evaluated: there is no comparison.")
@@ -146,10 +147,6 @@ def smallest_pvalue(result: PermutationTestResult) -> float:
     first, second = (result.counts[group] for group in result.groups)
     unit = next(one for one in ("sets", "clusters", "rows", "queries") if one in first)
     return share_of_a_labelling(first[unit], second[unit])
-
-
-def _is_asked(row: AuditRow, word: str) -> bool:
-    return row.ratio_bound is not None if word in RATIO_WORDS else True
 
 
 def _name(word: str) -> str:

@@ -278,7 +278,8 @@ class PeriodAudit(ResultWithFrame):
 
     def select_failed(self, words: Sequence[str]) -> list[PeriodRow]:
         """Return the rows that have one of the verdicts of a gate."""
-        return [row for row in self.rows if _is_one_of(row.verdict, words)]
+        shown = _SHOWN if "changed" in words else ()
+        return [row for row in self.rows if row.verdict in (*words, *shown)]
 
     def _check_gate(self, word: str) -> None:
         """Raise InputError if no row could have this verdict, or one that was judged."""
@@ -425,10 +426,6 @@ class PeriodAudit(ResultWithFrame):
         if len(self.rows) <= _MAX_LINES:
             return [*self.rows]
         return [row for row in self.rows if row.verdict != "inconclusive"]
-
-
-def _is_one_of(verdict: str, words: Sequence[str]) -> bool:
-    return verdict in words or ("changed" in words and verdict in _SHOWN)
 
 
 def _name_change(row: PeriodRow) -> str:

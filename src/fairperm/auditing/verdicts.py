@@ -380,11 +380,12 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
     judged = [pair for pair in pairs if pair.is_judged]
     keys = [pair.hypothesis(settings.alternative) for pair in judged]
     n_hypotheses = len(set(keys))
-    pvalues = iter(_adjust_pvalues(judged, keys, settings))
+    raw = largest_by_key(keys, [_result_of(pair.row).pvalue for pair in judged])
+    adjusted = adjust_by_key(raw, settings.adjust)
+    pvalues = (adjusted[key] for key in keys)
     of_margins = iter(_test_margins(judged, keys, settings))
     of_ratios = iter(_test_ratios(judged, settings))
     level = settings.alpha if settings.adjust is None else settings.alpha / max(n_hypotheses, 1)
-    raw = largest_by_key(keys, [_result_of(pair.row).pvalue for pair in judged])
     confidence = interval_level(np.array([*raw.values()]), settings.adjust, settings.alpha)
     rows = []
     detectable: dict[tuple[object, ...], float] = {}  # the same for a metric and its complement
@@ -437,14 +438,6 @@ def _detectable_gap(pair: ComparedPair, result: PermutationTestResult, level: fl
     # a mean over classes has no parts, and is at most 1
     most = max((part.span for part in pair.question.metric.parts), default=1.0)
     return detectable_gap(result, level, _POWER, most)
-
-
-def _adjust_pvalues(
-    judged: Sequence[ComparedPair], keys: Sequence[tuple[object, ...]], settings: Settings
-) -> list[float]:
-    raw = largest_by_key(keys, [_result_of(pair.row).pvalue for pair in judged])
-    adjusted = adjust_by_key(raw, settings.adjust)
-    return [adjusted[key] for key in keys]
 
 
 def _test_margins(

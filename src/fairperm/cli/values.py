@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-def parse_word(value: str) -> str | None:
-    """Return the word, or None for "none"."""
-    return None if value.strip().lower() == "none" else value
-
-
 def parse_numbers(option: str, given: Sequence[str] | None) -> Any:
     """Return one number, or numbers by name from NAME=NUMBER."""
     if not given:
@@ -201,7 +196,7 @@ def as_list(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
 
 def as_word(value: str, given: Mapping[str, Any], data: Any) -> str | None:
     """Return the word, or None for "none"."""
-    return parse_word(value)
+    return None if value.strip().lower() == "none" else value
 
 
 def by_name(option: str) -> Callable[[Any, Mapping[str, Any], Any], Any]:

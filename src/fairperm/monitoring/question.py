@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm._utils.arrays import Array, Integers
+from fairperm._utils.arrays import Array
 from fairperm.data.arguments import Inputs
-from fairperm.data.columns import Source, as_floats, columns_of_frame
+from fairperm.data.columns import Source, columns_of_frame
+from fairperm.data.copies import as_copies
 from fairperm.data.reading import read_table
 from fairperm.errors import InputError, InputTypeError, shown, unknown_name
 from fairperm.metrics.definition import AnyMetric, Metric
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 
 _OWN_BOUNDS = {"brier_score": (0.0, 1.0), "calibration_in_the_large": (-1.0, 1.0)}
+_MAX_COUNTED = 10**8  # rows of a batch
 _COLUMNS = ("y_true", "y_pred", "y_score", "sensitive_features", "count")
-_MAX_COUNTED = 10**8  # rows of a batch that are given as counts
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ class Question:
     def read(self, data: object) -> list[dict[Hashable, Array]]:
         """Return for each metric the values of each group, scaled to be from 0 to 1."""
         columns = columns_of_frame("data", data)
-        count = None if self.count is None else _read_counts(columns, self.count)
+        count = None if self.count is None else as_copies(columns, self.count).count
+        if count is not None and count.sum() > _MAX_COUNTED:
+            raise InputError("count", f"at most {_MAX_COUNTED:,} together", int(count.sum()))
         source = Source(columns, count=count)
         tables = []
         for i, metric in enumerate(self.found_metrics):
@@ -187,13 +190,3 @@ def _find_bounds(metric: Metric, given: object) -> tuple[float, float]:
     if low >= high:
         raise InputError("bounds", f"{rule}, in this order", given)
     return low, high
-
-
-def _read_counts(columns: Mapping[Any, Any], name: str) -> Integers:
-    if name not in columns:
-        raise unknown_name("count", "a column of the data", name, columns)
-    counts = as_floats("count", columns[name])
-    bad = counts[~((counts >= 0) & (counts % 1 == 0) & (counts <= _MAX_COUNTED))]
-    if bad.size:
-        raise InputError("count", "made of whole numbers from 0 on", float(bad[0]))
-    return counts.astype(np.int64)

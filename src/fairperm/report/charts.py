@@ -33,7 +33,6 @@ from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweep
 from fairperm.metrics.definition import Scheme
 from fairperm.plots.forest_chart import forest
 from fairperm.plots.null_chart import null_distribution
-from fairperm.plots.parts import theme
 from fairperm.plots.slope_chart import specify_slope
 from fairperm.plots.sweep_chart import threshold_sweep
 from fairperm.report.changes import count_verdicts, list_slopes
@@ -63,11 +62,6 @@ class Chart:
     is_elastic: bool = True
     has_slider: bool = False
     is_counted: bool = False  # a null distribution of tables, not of permutations
-
-
-def make_themes() -> dict[str, Any]:
-    """Return the colours of charts on light and on dark pages."""
-    return {mode: theme(mode) for mode in ("light", "dark")}
 
 
 def draw_forest(view: AuditView) -> Chart | None:

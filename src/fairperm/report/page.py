@@ -23,6 +23,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_min_group_size, state_used_rows
+from fairperm.plots.parts import theme
 from fairperm.report import sentences
 from fairperm.report.changes import ChangesPart, write_change
 from fairperm.report.opening import list_facts, summarize_case
@@ -55,24 +56,12 @@ def as_html(
     provenance: Mapping[str, object] | None = None,
     defaults: Mapping[str, object] | None = None,
 ) -> str:
-    """Return the report, and write it to `path` if there is one.
+    """Return the report, and write it to `path`, whole or not at all, if there is one.
 
-    Parameters
-    ----------
-    audit
-        The audit to report. Nothing is computed here: all numbers are the audit's own.
-    path
-        A file, written whole or not at all.
-    presentation
-        Heading, author, words for the case, and length.
-    sweep
-        One sweep over thresholds, or several, each shown with a slider.
-    not_swept
-        Attributes or pairs of groups for which there is no sweep, with the reason.
-    provenance
-        Other settings needed to run the audit again (the command, the file, its hash), by name.
-    defaults
-        The defaults of the audit's arguments, which running it again need not name.
+    Nothing is computed here: all numbers are the audit's own. Each sweep over thresholds is shown
+    with a slider; ``not_swept`` has the attributes or pairs of groups without one, with the reason.
+    ``provenance`` has other settings needed to run the audit again (the command, the file, its
+    hash), by name, and ``defaults`` those of its arguments, which need not be named.
     """
     from fairperm.report import charts
 
@@ -234,6 +223,7 @@ def _write_page(
     from fairperm.report import charts
 
     specs = {one.key: one.specs for one in drawn if one is not None}
+    themes = {mode: theme(mode) for mode in ("light", "dark")}
     scripts = [charts.vega_script(), _read_text("charts.js")] if specs else []
     page = _render(
         template,
@@ -241,7 +231,7 @@ def _write_page(
         written=_today(),
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=charts.inline_json({"configs": charts.make_themes(), "charts": specs}),
+        charts=charts.inline_json({"configs": themes, "charts": specs}),
     )
     if path is not None:
         write_whole(path, page)

@@ -688,6 +688,8 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     audit = view.audit
     groups = [group for groups in view.groups.values() for group in groups]
     results = [row.result for row in audit.rows if row.result and not row.is_distance]
+    # not those that only point to other notes: the page has all of them
+    notes = (one for one in audit.notes if not any(place in one for place in PLACES_OF_NOTES))
     return {
         "metrics": {one.metric: (one.meaning, one.reading) for one in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),
@@ -698,7 +700,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "has_rates": any(section.needs_predictions for section in view.sections),
         "is_studentized": all(result.variance is not None for result in results),
         "chances": _describe_chances(view),
-        "audit_notes": [*find_look_alikes(audit.groups), *_leave_out_references(audit.notes)],
+        "audit_notes": [*find_look_alikes(audit.groups), *notes],
         "n_rows": view.n_rows,
         "n_clusters": view.n_clusters,
         "has_clusters": any(one.clusters for one in audit.groups),
@@ -707,11 +709,6 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "labels": name_labels(view),
         "names_nulls": any("null" in row.result.validity for row in audit.rows if row.result),
     }
-
-
-def _leave_out_references(notes: Iterable[str]) -> list[str]:
-    """Drop notes that only point to other notes: the page has all of them."""
-    return [one for one in notes if not any(place in one for place in PLACES_OF_NOTES)]
 
 
 def name_labels(view: AuditView) -> str:

@@ -105,16 +105,10 @@ class TextFile:
 
 
 def find_files(names: Sequence[str], given_format: str | None, folder: Path) -> list[InputFile]:
-    """Return the files of these names.
+    """Return the files of these names: files, globs, or "-" for standard input.
 
-    Parameters
-    ----------
-    names
-        Files, globs, or "-" for standard input.
-    given_format
-        Format of all files; by default their names and first bytes decide.
-    folder
-        Temporary folder for copies of what cannot be read twice.
+    Without a ``given_format`` of all, names and first bytes decide. Copies of what cannot be read
+    twice are in the temporary ``folder``.
     """
     if names.count("-") > 1:
         raise InputError("FILE can be '-', standard input, only once.")
@@ -137,7 +131,8 @@ def check_outputs_not_inputs(inputs: Sequence[str], outputs: Mapping[str, str]) 
 
 def _expand(name: str, given_format: str | None, folder: Path) -> Iterator[InputFile]:
     if name == "-":
-        path = _save_stdin(folder)
+        path = folder / "stdin"  # it can be read twice, and need not fit into memory
+        _copy(_read(open_stdin(), "-"), path, "-")
         yield InputFile("-", path, given_format or _read_signature(path) or "csv")
         return
     if "\0" in name:
@@ -197,13 +192,6 @@ def open_stdin() -> BinaryIO:
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("FILE '-' is standard input, but nothing is piped into it.")
     return sys.stdin.buffer
-
-
-def _save_stdin(folder: Path) -> Path:
-    """Copy standard input to a file, which can be read twice and need not fit into memory."""
-    path = folder / "stdin"
-    _copy(_read(open_stdin(), "-"), path, "-")
-    return path
 
 
 def _read(source: BinaryIO, name: str) -> Iterator[bytes]:
