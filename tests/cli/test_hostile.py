@@ -161,7 +161,7 @@ def test_truth_values(here: Here) -> None:
 
     assert here.right(spelt("True", "False")) == expected()
     assert here.right(spelt("TRUE", "false")) == expected()
-    assert "Pass --pos-label yes" in here.wrong(spelt("yes", "no"))
+    assert "--pos-label yes, whichever means yes" in here.wrong(spelt("yes", "no"))
     assert here.right(spelt("yes", "no"), "--pos-label", "yes") == expected()
     assert here.right(spelt("1", "-1")) == expected()
     assert here.right(spelt("2", "1"), "--pos-label", "2") == expected()
