@@ -176,6 +176,7 @@ def test_a_gate_that_passes_then_fails_updates_its_comment(runner: Runner) -> No
     body = runner.github.comments[150]["body"]
     assert "**disparity** ✗" in body
     assert "\n```text\nfairperm: failed: 1 of 1 comparisons (--fail-on disparity)\n" in body
+    assert body.count("false_positive_rate") == 2, "the table of the terminal is not in the comment"
 
 
 def test_what_cannot_be_evaluated_fails_and_says_why(runner: Runner) -> None:

@@ -44,19 +44,18 @@ def test() -> None:
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-P", "-m", "fairperm", command, *arguments],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         encoding="utf-8",
         errors="backslashreplace",
         check=False,
     )
-    _log(done.stdout)
+    _log(f"{done.stdout}{done.stderr}")
     table = folder / files["markdown"]
     text = f"## fairperm {command}\n\n"
     text += table.read_text(encoding="utf-8") if table.exists() else "Nothing was tested.\n"
     if done.returncode:
-        at = done.stdout.find("fairperm: failed: " if done.returncode == 1 else "fairperm: error: ")
-        text += "\n" + _fence(done.stdout[max(at, 0) :].rstrip())
+        at = done.stderr.find("fairperm: failed: " if done.returncode == 1 else "fairperm: error: ")
+        text += "\n" + _fence(done.stderr[max(at, 0) :].rstrip())
     _append("GITHUB_STEP_SUMMARY", _cut(text, _MAX_SUMMARY, "report"))
     (folder / "comment.md").write_text(text, encoding="utf-8")
     _append("GITHUB_OUTPUT", f"code={done.returncode}\nfolder={folder}\n")
