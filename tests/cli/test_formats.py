@@ -390,6 +390,6 @@ def test_workbooks_need_openpyxl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     (tmp_path / "x.xlsx").write_bytes(b"PK")
     assert failed("audit", "x.xlsx", *GIVEN, cwd=tmp_path) == (
-        "'x.xlsx' is a spreadsheet, which needs openpyxl: install fairperm[excel], or save the "
-        "sheet as CSV."
+        "Reading the spreadsheet 'x.xlsx' needs openpyxl, which is not installed: "
+        "pip install 'fairperm[excel]'"
     )

@@ -10,29 +10,42 @@ from typing import Any
 
 import altair as alt
 
+from fairperm._utils.optional import optional
+
 __all__ = ["LayerPicture", "PanelPicture"]
 
 
-class LayerPicture(alt.LayerChart):
-    """Layers that a notebook shows as a picture."""
+class _Picture(alt.TopLevelMixin):
+    """A chart that a notebook shows as a picture, and that names what saving it as one needs."""
 
     def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
         return _draw(self) or super()._repr_mimebundle_(*args, **options)
 
+    def save(self, *args: Any, **options: Any) -> None:
+        try:
+            super().save(*args, **options)
+        except ValueError:
+            with optional("A picture"):
+                import vl_convert  # noqa: F401
+            raise
 
-class PanelPicture(alt.VConcatChart):
-    """Panels, one below the other, that a notebook shows as a picture."""
 
-    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
-        return _draw(self) or super()._repr_mimebundle_(*args, **options)
+class LayerPicture(_Picture, alt.LayerChart):
+    """Layers, one above the other."""
 
 
-def _draw(chart: alt.LayerChart | alt.VConcatChart) -> dict[str, str]:
+class PanelPicture(_Picture, alt.VConcatChart):
+    """Panels, one below the other."""
+
+
+def _draw(chart: _Picture) -> dict[str, str]:
     """Return the picture for a notebook; nothing if the user chose a renderer of Altair."""
     if alt.renderers.active != "default":
         return {}
-    import vl_convert
-
+    try:
+        import vl_convert
+    except ModuleNotFoundError:
+        return {}
     spec = chart.to_dict()
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     picture = vl_convert.vegalite_to_svg(spec, vl_version=version)

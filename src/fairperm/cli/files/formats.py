@@ -627,13 +627,8 @@ def list_sheets(file: InputFile, n_rows: int) -> dict[str, list[list[str]]]:
 @contextmanager
 def _open_workbook(file: InputFile) -> Iterator[Any]:
     """Open a workbook; all that may be wrong with it is an InputError."""
-    try:
+    with optional(f"Reading the spreadsheet {shown(file.name)}"):
         from openpyxl import load_workbook
-    except ModuleNotFoundError:
-        raise InputError(
-            f"{shown(file.name)} is a spreadsheet, which needs openpyxl: install fairperm[excel], "
-            "or save the sheet as CSV."
-        ) from None
     try:
         book = load_workbook(file.path, read_only=True, data_only=True)
         yield book

@@ -21,6 +21,7 @@ from fairperm.cli.files.formats import (
     LONG_LINE,
     MISSING,
     SKIP_HINT,
+    TEXTS,
     ReadOptions,
     Relation,
     check_outputs_not_inputs,
@@ -412,7 +413,9 @@ def _needs_database(files: Sequence[InputFile], options: ReadOptions, wanted: Wa
     Raises MissingPartError if it is needed and missing.
     """
     try:
-        with optional(f"Reading {shown(files[0].name)} with these options"):
+        what = shown(files[0].name)
+        how = " with these options" if files[0].format in TEXTS else ""
+        with optional(f"Reading {what}{how}"):
             import duckdb  # noqa: F401
             import pyarrow  # noqa: ICN001, F401
     except MissingPartError:
