@@ -20,6 +20,27 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # a clean environment must not see the packages that the tests have
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+AUDIT = """
+import sys, fairperm
+data = {"y": [0, 1] * 200, "p": [0, 1, 1, 0] * 100, "s": [0.2, 0.9, 0.6, 0.4] * 100}
+data["g"] = ["a"] * 200 + ["b"] * 200
+audit = fairperm.audit("y", "p", sensitive_features="g", metrics="fpr", data=data, rng=1)
+"""
+COMMAND = """
+from fairperm.cli import start
+sys.argv = ["fairperm", "audit", "x.parquet", "--prediction", "p", "--group", "g", *{more}]
+start()
+"""
+USES = {  # what needs each extra; an environment of its own tries mlflow, `make test` spark
+    "fast": "import warnings; warnings.simplefilter('error', fairperm.FairpermWarning)\n"
+    "fairperm.permutation_test('y', y_score='s', sensitive_features='g', metric='roc_auc', "
+    "data=data, rng=1)",
+    "files": 'import duckdb; duckdb.sql("COPY (SELECT i % 2 AS p, i % 3 > 0 AS g FROM range(300) '
+    "AS one(i)) TO 'x.parquet'\")" + COMMAND.format(more=["--json", "x.json"]),
+    "plots": "audit.plot().save('x.svg'); audit.plot().save('x.png')",
+    "excel": COMMAND.format(more=["--xlsx", "x.xlsx"]),
+    "app": "import uvicorn, fairperm.app.server",
+}
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
@@ -100,3 +121,9 @@ def test_the_demo_runs_in_a_clean_environment(
     names = sorted(path.name for path in empty.iterdir())
     assert names == ["fairperm-demo-full.html", "fairperm-demo.html"]
     assert run(bin_folder / "fairperm", "--version").split()[-1] == PROJECT["version"]
+    assert {*USES, "all", "mlflow", "spark"} == {*PROJECT["optional-dependencies"]}
+    run(*pip, "install", *options, f"{released[0]}[{','.join(USES)}]")
+    for code in USES.values():
+        run(bin_folder / "python", "-c", AUDIT + code, cwd=empty)
+    made = {one.name for one in empty.iterdir()}
+    assert {"x.json", "x.parquet", "x.png", "x.svg", "x.xlsx"} <= made
