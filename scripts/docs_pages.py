@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
 
 import fairperm
 from fairperm.cli.main import app
@@ -56,11 +57,17 @@ _METRICS_FOOT = """
   exponents and benefits use
   [`generalized_entropy_index`][fairperm.metrics.generalized_entropy_index] and
   [`atkinson_index`][fairperm.metrics.atkinson_index].
-- The names of scikit-learn's scorers are accepted. `neg_` and the name of an error has its value
-  with a minus sign, and its p-value. Of those that are not in this list, such as `f1_weighted`,
-  scikit-learn computes the values, and a bootstrap the standard error.
 - `equalized_odds` is one test of two rates: its p-value is for the larger of both studentized gaps.
 - To add your own metric, use [`register_metric`][fairperm.register_metric] or pass any function.
+"""
+_SCORERS = """
+## Names of scikit-learn's scorers
+
+They are accepted wherever a metric is named. A name with `neg_` is that of an error: its value has
+a minus sign, its p-value is the error's.
+
+- These are metrics of this page: {own}.
+- Of these scikit-learn computes the values, and a bootstrap the standard error: {others}.
 """
 
 
@@ -76,7 +83,22 @@ def metrics_page() -> str:
         parts.append(f"\n## {title}\n")
         parts.append("| metric | formula | default |\n|---|---|---|")
         parts += [_metric_row(name) for name in names if names is unequal or name not in unequal]
-    return "\n".join([*parts, _METRICS_FOOT])
+    return "\n".join([*parts, _list_scorers(), _METRICS_FOOT])
+
+
+def _list_scorers() -> str:
+    # without those for rows that have several labels
+    names = [name for name in get_scorer_names() if not name.endswith("_samples")]
+    others = [name for name in names if get_metric(name).is_function]
+    own = (name for name in names if name not in others)
+    return _SCORERS.format(
+        own=", ".join(map(_name_scorer, own)), others=", ".join(f"`{one}`" for one in others)
+    )
+
+
+def _name_scorer(name: str) -> str:
+    full = get_metric(name).name
+    return f"`{name}`" if full == name else f"`{name}` (`{full}`)"
 
 
 def _metric_row(name: str) -> str:

@@ -13,6 +13,7 @@ from scripts import docs_pictures, levels
 from scripts.docs_formulas import FORMULAS, as_mathml, value_of
 from scripts.docs_links import problems, repository_problems
 from scripts.docs_pages import commands_page, metrics_page
+from sklearn.metrics import get_scorer_names
 
 import fairperm
 from fairperm.metrics import get_metric, metric_names
@@ -102,6 +103,8 @@ def test_every_metric_has_a_formula_and_a_place() -> None:
     page = metrics_page()
     assert all(page.count(f"{{ #{name} }}") == 1 for name in metric_names())
     assert "<mfrac>" in as_mathml("TP / (TP + FN)")
+    assert "`recall` (`true_positive_rate`)" in page
+    assert all(f"`{name}`" in page for name in get_scorer_names() if "_samples" not in name)
 
 
 def test_every_command_and_option_is_on_its_page() -> None:
