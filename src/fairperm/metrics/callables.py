@@ -32,11 +32,11 @@ class CallableMetric(SingleMetric):
     # Whether it has a parameter ``sample_weight``. A row of weight k must count as k rows do; a
     # function for which it does not is never given counts as weights.
     takes_weight: bool
+    meaning: str = "metric of the user's own making"
 
     is_function: ClassVar[bool] = True
     has_counts: ClassVar[bool] = False
     kind: ClassVar[Kind] = Kind.ANY
-    meaning: ClassVar[str] = "metric of the user's own making"
     aliases: ClassVar[tuple[str, ...]] = ()
     contributions: ClassVar[tuple[str, ...]] = ()
     given: ClassVar[None] = None

@@ -49,6 +49,7 @@ def find_scorer(name: str) -> CallableMetric | None:
         name=name,
         function=partial(_score, name),
         columns=("y_true", "y_pred" if reads_labels else "y_score"),
+        meaning="value of scikit-learn's scorer of this name",
         takes_weight="sample_weight" in inspect.signature(scorer._score_func).parameters,
     )
 
