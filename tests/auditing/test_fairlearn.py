@@ -153,14 +153,6 @@ def test_weights_reach_their_functions() -> None:
     )
 
 
-def test_weights_by_name_are_the_same_as_theirs() -> None:
-    options = {"sensitive_features": FRAME["race"], "sample_weight": FRAME["weight"]}
-    by_name = run(["selection_rate", "accuracy"], **options)
-    theirs = run([fairlearn.selection_rate, sklearn.accuracy_score], **options)
-    for row, other in zip(by_name, theirs, strict=True):
-        assert row.values == pytest.approx(other.values)
-
-
 def test_control_features_are_conditional_as_theirs() -> None:
     """Of conditional groups, the gap is the mean of MetricFrame's gaps, weighted as asked."""
     frame = fairlearn.MetricFrame(

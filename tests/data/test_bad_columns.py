@@ -195,6 +195,12 @@ y_true=[None] * 8, sensitive_features=pd.DataFrame({"age": [1] * 8, "sex": [None
     1 missing value (row 0 of 8). Pass
 **FRAMED, data=pl.DataFrame(TABLE).with_columns(label=pl.Series([None, *GOOD["y_true"][1:]])) →
     y_true (column 'label') has 1 missing value (row 0 of 8).
+sample_weight=[-1.0] + [1.0] * 7 → sample_weight must be made of numbers above 0; got -1.0.
+sample_weight=[0.0] + [1.0] * 7 → sample_weight must be made of numbers above 0; got 0.0.
+sample_weight=[np.nan] + [1.0] * 7 → sample_weight has 1 missing value (row 0 of 8).
+sample_weight=[np.inf] + [1.0] * 7 → sample_weight must be finite; got inf.
+sample_weight=["heavy"] + [1.0] * 7 → TypeError: sample_weight must be made of real numbers; got
+sample_weight=[1.0] → sample_weight must be as long as y_true (8 rows); got 1.
 """,
 )
 

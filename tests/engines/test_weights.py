@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import fairperm
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
-from fairperm.errors import InputError, InputTypeError
+from fairperm.errors import InputError
 from fairperm.metrics import get_metric
 
 Floats = NDArray[np.float64]
@@ -142,29 +142,6 @@ def test_clusters_of_a_function_are_those_of_a_metric(weighted: bool) -> None:
     if weighted:
         options["sample_weight"] = data.weight
     assert data.test(weighted_accuracy, **options).pvalue == theirs.pvalue
-
-
-BAD = {
-    "negative weight": ({"sample_weight": -1.0}, InputError, r"sample_weight .*above 0; got -1.0"),
-    "weight of zero": ({"sample_weight": 0.0}, InputError, r"sample_weight .*above 0; got 0.0"),
-    "weight NaN": ({"sample_weight": np.nan}, InputError, r"sample_weight has 1 missing value"),
-    "weight infinite": ({"sample_weight": np.inf}, InputError, r"sample_weight .*finite; got inf"),
-    "weight a word": ({"sample_weight": "heavy"}, InputTypeError, r"sample_weight .*real numbers"),
-}
-
-
-@pytest.mark.parametrize(("bad", "error", "message"), BAD.values(), ids=BAD)
-def test_bad_weights(bad: dict[str, Any], error: type[Exception], message: str) -> None:
-    data = Data()
-    weight = [bad["sample_weight"], *data.weight[1:].tolist()]
-    with pytest.raises(error, match=message):
-        data.test("accuracy", sample_weight=weight)
-
-
-def test_too_few_weights() -> None:
-    data = Data()
-    with pytest.raises(InputError, match=r"sample_weight must be as long as y_true \(450 rows\)"):
-        data.test("accuracy", sample_weight=[1.0])
 
 
 def test_clusters_that_span_groups_are_split_on_request() -> None:

@@ -9,13 +9,10 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -272,26 +269,6 @@ def test_no_error_means_no_correlation_and_not_a_ratio_of_rounding_errors(
     sums = np.array([[1e-17, 0.5], [1e-33, 0.25], [0.0, 0.0]])
     for variance in (Variance.HALL, Variance.DELTA):
         assert (_statistic(sums, variance) == [0, 1]).all()
-
-
-FORMS: dict[str, Any] = {
-    "list": list,
-    "NumPy": np.array,
-    "float32": lambda values: np.array(values, np.float32),
-    "pandas": lambda values: pd.Series(values, index=range(7, 7 + len(values))),
-    "pandas nullable": lambda values: pd.Series(values, dtype="Float64"),
-    "Polars": pl.Series,
-    "pyarrow": lambda values: pa.chunked_array([values]),
-    "decimals": lambda values: [Decimal(value) for value in values],
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_kind_of_column_gives_the_same_result(form: str) -> None:
-    wrap = FORMS[form]
-    x, y = WHOLE
-    expected = correlation_test(np.array(x), np.array(y), rng=1, n_resamples=99).to_dict()
-    assert correlation_test(wrap(x), wrap(y), rng=1, n_resamples=99).to_dict() == expected
 
 
 def test_true_and_false_are_one_and_zero() -> None:

@@ -147,12 +147,6 @@ def test_open_and_far_intervals_end_in_arrows(audit: Audit) -> None:
     assert "(−∞ to +∞)" in intervals
 
 
-def test_forest_of_many_rows(audit: Audit) -> None:
-    rows = [audit.rows[i % len(audit.rows)].cells() for i in range(100)]
-    spec = plots.forest(rows).to_dict(validate=False)
-    assert len(data_with(spec, "gap_interval")) == 100
-
-
 def test_charts_have_no_limit_of_rows() -> None:
     layer = draw_rows(({"at": i} for i in range(6_000)), "point", {"x": number("at")})
     assert len(data_with(as_layers({"layer": [layer]}).to_dict(), "at")) == 6_000

@@ -144,14 +144,6 @@ def test_interval_of_a_ratio_of_rates_is_that_of_katz(one: Rates) -> None:
     assert found[1] == pytest.approx((ratio * math.exp(-reach), ratio * math.exp(reach)))
 
 
-def test_of_large_samples_it_has_the_normal_quantile() -> None:
-    """By hand: 4000 of 10,000 against 5000 of 10,000: √(1/4000 + 1/5000 − 2/10,000) = √0.00025."""
-    found = ratio_interval(of_rates(4000, 10_000, 5000, 10_000))
-    assert found is not None
-    reach = 1.96 * math.sqrt(0.00025)
-    assert found[1] == pytest.approx((0.8 * math.exp(-reach), 0.8 * math.exp(reach)), rel=1e-3)
-
-
 def halved(one: Rates, z: float) -> tuple[float, float]:
     """Return the interval with ½ more of either kind in both groups."""
     k, m, j, n = one[0] + 0.5, one[1] + 1, one[2] + 0.5, one[3] + 1
