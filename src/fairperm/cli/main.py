@@ -19,17 +19,14 @@ from fairperm.cli.commands.app import app as page
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
-from fairperm.cli.commands.discover import discover
 from fairperm.cli.commands.flip import flip
 from fairperm.cli.commands.metrics import metrics
 from fairperm.cli.commands.monitor import monitor
 from fairperm.cli.commands.periods import periods
 from fairperm.cli.commands.power import power
-from fairperm.cli.commands.ranking import ranking
+from fairperm.cli.commands.questions import discover, ranking, sweep, test
 from fairperm.cli.commands.report import report
 from fairperm.cli.commands.selection import selection
-from fairperm.cli.commands.sweep import sweep
-from fairperm.cli.commands.test import test
 from fairperm.cli.terminal import (
     ClosedPipeError,
     describe_failure,

@@ -430,12 +430,13 @@ def _read_table() -> Iterator[Option]:
 OPTIONS = {one.key: one for one in _read_table()}
 TOPICS = {name: [*options] for name, options in groupby(OPTIONS.values(), lambda one: one.topic)}
 # topics; options of the others are arguments of the library
+_READING = "table sql where format_ delimiter decimal encoding skip na"
 _NO_ARGUMENTS = ("Assumptions", "Files", "State", "Report", "Output")
 
 
 def find_options(keys: str) -> list[Option]:
-    """Return the options with these keys, which spaces separate."""
-    return [OPTIONS[key] for key in keys.split()]
+    """Return the options with these keys, which spaces separate; READING stands for several."""
+    return [OPTIONS[key] for key in keys.replace("READING", _READING).split()]
 
 
 def as_arguments(options: Iterable[Option], given: Mapping[str, Any], data: Any) -> dict[str, Any]:

@@ -89,6 +89,11 @@ class Run:
         """Return how to run this again, for a report."""
         return describe_run(self.command, settings, self.loaded.files, self.loaded.n_rows)
 
+    def report(self, found: Any, settings: Mapping[str, Any]) -> None:
+        """Write the report of a result, if it has a path."""
+        if self.given["report"] is not None:
+            found.to_html(self.given["report"], provenance=self.describe(settings))
+
     def write(
         self,
         result: Callable[[], Mapping[str, Any]],

@@ -39,12 +39,11 @@ _RESAMPLES = 999
 
 
 AUDITS = (
-    "pos_label control stratum_weights cluster split_clusters weight count missing "
-    "compare reference intersections ratio min_group_size group_size_by adjust family alpha "
-    "confidence_level alternative scheme variance resamples bootstraps seed jobs "
-    "table sql where format_ delimiter decimal encoding skip na "
-    "short title author note positive_means negative_means rename json csv xlsx raw_names "
-    "markdown junit show_small quiet config debug"
+    "pos_label control stratum_weights cluster split_clusters weight count missing compare "
+    "reference intersections ratio min_group_size group_size_by adjust family alpha "
+    "confidence_level alternative scheme variance resamples bootstraps seed jobs READING short "
+    "title author note positive_means negative_means rename json csv xlsx raw_names markdown "
+    "junit show_small quiet config debug"
 )
 
 

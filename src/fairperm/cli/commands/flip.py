@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 @command(
     "flip",
     "before after id prediction group@flip pos_label feature",
-    "threshold@flip missing@flip resamples confidence_level seed "
-    "table sql where format_ delimiter decimal encoding skip na json csv raw_names quiet config "
-    "debug",
+    "threshold@flip missing@flip resamples confidence_level seed READING json csv raw_names "
+    "quiet config debug",
     example="fairperm flip --before original.jsonl --after flipped.jsonl --id item \\\n"
     "    --prediction response.hired --group sex",
 )

@@ -28,8 +28,7 @@ _MAX_STATE_BYTES = 1 << 30
     "monitor",
     "files state batch label prediction score@monitor threshold group@one metric@monitor "
     "margin@monitor fail_on@monitor report",
-    "known_group reference@monitor bounds count alpha@monitor seed "
-    "table sql where format_ delimiter decimal encoding skip na json quiet config debug",
+    "known_group reference@monitor bounds count alpha@monitor seed READING json quiet config debug",
     example="fairperm monitor today.csv --state monitor.json --batch 2026-03-01 \\\n"
     "    --label repaid --prediction approved --group sex --metric fpr",
 )
@@ -55,8 +54,7 @@ def monitor(ctx: click.Context) -> int:
             write_whole(path, json.dumps(found.state, allow_nan=False))
         # inside the lock: outputs of two runs do not overtake each other
         settings = run.settings(**_columns_of(found), **_settings_of(found))
-        if run.given["report"] is not None:
-            found.to_html(run.given["report"], provenance=run.describe(settings))
+        run.report(found, settings)
         run.write(found.to_dict, settings)
     run.say(repr(found), None)
     return _report_failures(found, run.given["fail_on"])

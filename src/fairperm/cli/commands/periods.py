@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 @command(
     "periods",
     "files label prediction score threshold group@one period metric@periods fail_on@periods report",
-    "periods against reference@monitor alpha min_group_size@periods "
-    "pos_label control stratum_weights cluster split_clusters weight count missing score_bins "
-    "resamples seed jobs "
-    "table sql where format_ delimiter decimal encoding skip na "
-    "json csv raw_names junit quiet config debug",
+    "periods against reference@monitor alpha min_group_size@periods pos_label control "
+    "stratum_weights cluster split_clusters weight count missing score_bins resamples seed jobs "
+    "READING json csv raw_names junit quiet config debug",
     example="fairperm periods predictions.csv --label repaid --prediction approved \\\n"
     "    --group sex --period quarter --metric fpr --fail-on worse",
 )
@@ -43,8 +41,7 @@ def periods(ctx: click.Context) -> int:
     found: PeriodAudit = run.call(fairperm.audit_periods)
     words = read_words(run.given["fail_on"])
     settings = run.settings(seed=found.seed)
-    if run.given["report"] is not None:
-        found.to_html(run.given["report"], provenance=run.describe(settings))
+    run.report(found, settings)
     run.write(
         found.to_dict,
         settings,

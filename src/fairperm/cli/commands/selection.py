@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     "files selected score@selection threshold@selection group@columns control count applicants "
     "report xlsx fail_on@selection",
     "pos_label@selection unknown intersections@selection minimum_share four_fifths "
-    "confidence_level source from_ to why_excluded "
-    "table sql where format_ delimiter decimal encoding skip na "
-    "title author note json csv raw_names markdown junit quiet config debug",
+    "confidence_level source from_ to why_excluded READING title author note json csv raw_names "
+    "markdown junit quiet config debug",
     example="fairperm selection applicants.xlsx --selected hired --group sex \\\n"
     "    --group race --report ratios.html",
 )
