@@ -20,7 +20,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.checks import choice
-from fairperm._utils.formatting import format_count
+from fairperm._utils.formatting import format_count, format_name
 from fairperm._utils.sorting import sort_key
 from fairperm.data.columns import (
     Column,
@@ -558,8 +558,10 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
     else:
         hint = (
             f"Pass {argument('pos_label')}: that value means yes, and all others no. Or name "
-            "metrics of classes, such as 'recall_macro' or 'recall[cat]'."
+            f"metrics of classes, such as 'recall_macro' or 'recall[{format_name(values[0], 20)}]'."
         )
+        if _are_scores(values):
+            hint += " For ratings name 'mean_error' or 'mean_absolute_error'."
     rule = f"binary (0/1, -1/1 or False/True; or two other values and {argument('pos_label')})"
     raise InputError(name, rule, Shown(f"the values {listed(values)}"), hint)
 
