@@ -33,9 +33,9 @@ class Command(click.Command):
         self.everyday = find_options(everyday)
         self.options = [*self.everyday, *find_options(more)]
         params = [one.make_parameter() for one in self.options]
+        write_all = self.explain_all if more else self.get_help
         params.append(make_help_option(["-h", "--help"], self.get_help))
-        if more:
-            params.append(make_help_option(["--help-all"], self.explain_all))
+        params.append(make_help_option(["--help-all"], write_all))
         super().__init__(name, params=params, help=function.__doc__, add_help_option=False)
 
     def invoke(self, ctx: click.Context) -> int:

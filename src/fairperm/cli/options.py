@@ -305,13 +305,13 @@ power SHARE = 0.8: Probability of detecting the gap.
 share SHARE: Share of rows in the first group. Default: 0.5.
 base_rate SHARE… > base_rates: Share of positive labels; twice if the groups differ.
 # Files
-files FILE… > data: CSV, TSV, Excel, Parquet, JSON lines, a DuckDB database, a log of Inspect; a
+files FILE… > data: CSV, TSV, Excel, Parquet, JSON lines, a DuckDB database, an Inspect log; a
     glob; or - for standard input.
 file FILE: JSON of `fairperm audit` or `fairperm compare`; - for standard input.
 file@app [FILE]: Data to begin with: CSV, Excel, Parquet or JSON lines.
 no_open: Open no browser; the address is printed.
 port N = 0: Port of the page. Default: any that is free.
-which METRIC…: Names of metrics. Default: all.
+which [METRIC]…: Names of metrics. Default: all.
 new FILE: File of the new model; by default the same columns are read.
 before FILE: Decisions on items.
 after FILE: Decisions on the same items with another value of the attribute.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "    --prediction response.hired --group sex",
 )
 def flip(ctx: click.Context) -> int:
-    """Count how often decisions change with an attribute, and test whether in one direction.
+    """Count decisions that change with an attribute, and test whether they favour one value.
 
     Ask the model about each item twice, with nothing but the attribute changed. With --feature,
     find the subgroups whose decisions change more often, or less.

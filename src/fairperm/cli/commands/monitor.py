@@ -33,7 +33,7 @@ _MAX_STATE_BYTES = 1 << 30
     "    --label repaid --prediction approved --group sex --metric fpr",
 )
 def monitor(ctx: click.Context) -> int:
-    """Add a batch, and look at the gaps: as often as one likes, without false alarms for looking.
+    """Add a batch and test the gaps, as often as you like: looking costs no false alarms.
 
     The first batch needs the columns and metrics; later ones may leave them out. Rows count once
     their labels are known.
