@@ -111,7 +111,8 @@ def count_smaller_group(comparison: Comparison, result: PermutationTestResult) -
         return min(result.counts[group][denominator] for group in GROUPS)
     if metric.name == "roc_auc":
         return float(small_groups.labels(comparison).min())
-    return float(small_groups.effective_rows(comparison).min())
+    (found,) = small_groups.count_influential(comparison, rates=False)
+    return float(found.effective.min())
 
 
 def _make_table(

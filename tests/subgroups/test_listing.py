@@ -65,14 +65,15 @@ def test_of_subgroups_that_differ_alike_the_most_general_is_listed() -> None:
 
 def test_subgroups_without_variance_are_found_and_listed() -> None:
     feature = np.repeat(["x", "y", "z"], [40, 60, 60])
-    result = fairperm.find_subgroups(
-        np.zeros(160),
-        np.where(feature == "x", 2.0, 1.0),
-        features={"a": feature},
-        metric="mean_squared_error",
-        n_resamples=199,
-        rng=1,
-    )
+    with pytest.warns(fairperm.FairpermWarning, match="rest on few influential rows"):
+        result = fairperm.find_subgroups(
+            np.zeros(160),
+            np.where(feature == "x", 2.0, 1.0),
+            features={"a": feature},
+            metric="mean_squared_error",
+            n_resamples=199,
+            rng=1,
+        )
     assert result[0].conditions == {"a": "x"}
     assert np.isinf(result[0].statistic)
     assert result[0].confidence_interval[0] > 0  # without a standard error nothing more is known

@@ -14,11 +14,11 @@ import numpy as np
 
 from fairperm.auditing.questions import Question
 from fairperm.errors import InputError, Note, argument, shown
+from fairperm.hypothesis_tests.base_rows import base_sizes
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow, Spread
-from fairperm.hypothesis_tests.small_groups import base_sizes
 from fairperm.inference.null import agree
 from fairperm.metrics.registry import is_lower_better
 

@@ -77,18 +77,22 @@ class Estimates:
             # over one minus the leverage, which makes it unbiased if all vary alike
             return np.where(between, apart**2 / (1 - among / total), variance)
 
-    def widen(self, factor: Array, extra: Array, weights: Array | None) -> Estimates:
-        """Return variances ``factor`` times as large, and ``extra`` larger over all strata."""
-        # Both are given by part and group. Half of the variance between strata is taken for that of
-        # each group. With more than two groups it depends on the pair, and is not widened.
+    def known_variance(self, weights: Array | None) -> Array:
+        """Return the observed variance by part and group, without that between strata."""
+        share = self._shares(weights)[:, 0, :, None]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.nansum(share**2 * self.variance[:, 0], axis=1))
+
+    def widen(self, extra: Array, weights: Array | None) -> Estimates:
+        """Return variances that are ``extra``, by part and group, larger over all strata."""
+        # Half of the variance between strata is taken for that of each group. With more than two
+        # groups it depends on the pair, and is not widened.
         share, variance = self._shares(weights), self.variance
         spread = np.nansum(share**2, axis=-1)[..., None, None]
         if variance.shape[-1] == 2:
             of_both = self._gap_variances(weights, share)[..., None]
             variance = np.where(np.isnan(over_groups(variance))[..., None], of_both / 2, variance)
-        with np.errstate(invalid="ignore"):  # a group without a value has no variance either
-            variance = variance * factor[:, None, None] + extra[:, None, None] / spread
-        return replace(self, variance=variance)
+        return replace(self, variance=variance + extra[:, None, None] / spread)
 
     def merge_strata(self) -> Estimates:
         """Return the rates of all strata together that have a gap, without variances."""

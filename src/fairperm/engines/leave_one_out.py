@@ -28,6 +28,7 @@ from fairperm.metrics.definition import Metric, by_part
 if TYPE_CHECKING:
     from fairperm.engines.kernels.totals import Terms
 
+_ZERO_SUM = 1e-12  # of the sum of its terms' sizes: a smaller sum is a rounding error
 _ROUNDING = 1e-14  # a standard error this small against its own terms is zero but for rounding
 
 
@@ -55,6 +56,19 @@ def leave_one_out_variance(part: Metric, u: Array, counts: Array, total: Array) 
         influence += shrink(n)[..., None] * along / (1 - base / whole[..., None])
     variance = np.where(counts > 0, counts * influence**2, 0.0).sum(axis=-1)
     return drop_rounding(variance, gradient, counts @ u**2)
+
+
+def influences_through_bases(part: Metric, totals: Array, u: Array, cell: Places) -> list[Array]:
+    """Return by base what each unit has of gradient·u, of the totals of its cell.
+
+    Rounding errors are 0.
+    """
+    gradient, found = part.gradient(totals), []
+    for members, _ in list_bases(part):
+        along = gradient[:, members][cell] * u[:, members]
+        total, size = along.sum(axis=1), np.abs(along).sum(axis=1)
+        found.append(np.where(np.abs(total) <= _ZERO_SUM * size, 0.0, total))
+    return found
 
 
 def drop_rounding(variance: Array, gradient: Array, squares: Array) -> Array:

@@ -158,9 +158,12 @@ class ListsEngine:
         return [other, drawn] if self.is_second else [drawn, other]
 
     def _error(self, influence: Array) -> Array:
-        """Return the standard error of a value with these influences of lists."""
+        """Return the standard error of a value with these influences of lists: the jackknife's."""
         sums = self._sum_clusters(influence)
-        factor = len(sums) / max(len(sums) - 1, 1)
+        n, factor = len(sums), len(sums) / max(len(sums) - 1, 1)
+        if 1 < n < len(influence):  # larger clusters are missed more
+            of_whole = np.bincount(self.cluster) / len(influence)
+            sums = sums * ((1 - 1 / n) / (1 - of_whole))[:, None]
         error: Array = np.sqrt(factor * (sums**2).sum(axis=0)) / len(influence)
         return error
 

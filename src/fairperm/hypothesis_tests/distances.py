@@ -33,7 +33,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
-from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests.base_rows import base_sizes
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.permutation import permutation_test
@@ -330,7 +330,7 @@ class DistanceTest:
 
     def base_sizes(self) -> dict[str, list[float]]:
         """Return how many rows each group's distribution rests on."""
-        return small_groups.base_sizes(self.compared)
+        return base_sizes(self.compared)
 
     def as_gap(
         self, tested: Tested, table: Sample, distance: Distance, options: Options

@@ -22,7 +22,8 @@ from fairperm.engines.estimates import (
     variance_of_defined,
 )
 from fairperm.engines.resampling.shared_labels import PermutationRequest
-from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests import cautions
+from fairperm.hypothesis_tests.base_rows import base_sizes
 from fairperm.hypothesis_tests.comparison import Comparison, observe
 from fairperm.hypothesis_tests.comparison_checks import (
     check_strata,
@@ -123,7 +124,6 @@ class GapTest(PermutationTest[Gaps]):
         """Studentize the gap of a comparison of rows of this table."""
         if options.is_limit:
             plan.check_limit()
-            small_groups.check_limit_rows(comparison, plan.metric)
         groups = comparison.groups
         engine, estimates = observe(
             lambda: comparison.engine(plan.variance, options.n_bootstrap), options.resampling
@@ -181,7 +181,7 @@ class GapTest(PermutationTest[Gaps]):
             level=options.confidence_level,
             min_draws=min_draws_for(options.confidence_level, slow=plan.is_slow),
             reach=_reach(plan, gap, error, variances, estimates, weights, binning_error, skewness),
-            has_normal_floor=plan.removes_skewness or plan.leaves_one_out,
+            has_normal_floor=plan.has_normal_floor,
             has_normal_critical=plan.is_binomial,
             compared_values=_compared_values(comparison, closed),
             skewness=skewness,
@@ -190,9 +190,9 @@ class GapTest(PermutationTest[Gaps]):
         notes += [
             *influential.notes(),
             *note_reversed_scores(comparison, merged.value[:, 0, 0]),
-            *small_groups.note_outcomes_apart(comparison, options.alternative),
+            *cautions.note_outcomes_apart(comparison, options.alternative),
             *_note_zero_error(plan, error[worst]),
-            *(small_groups.note_ties(comparison, ties) if plan.variance and error[worst] else []),
+            *(cautions.note_ties(comparison, ties) if plan.variance and error[worst] else []),
             *comparison.note_bins(bins, error[:1]),
             *table.notes,
         ]
@@ -234,7 +234,7 @@ class GapTest(PermutationTest[Gaps]):
         return tested.result(PermutationTestResult, **self.sample)
 
     def base_sizes(self) -> dict[str, list[float]]:
-        return small_groups.base_sizes(self.comparison)
+        return base_sizes(self.comparison)
 
     def known_reference(self) -> NormalLimit | None:
         return NormalLimit(self.smallest()) if self.is_limit else None
@@ -293,7 +293,7 @@ class GapTest(PermutationTest[Gaps]):
         if not abs(centre) > doubt + TIE * self.scale[0]:
             return []
         few = self.has_few_rows
-        return [small_groups.note_bias_of_strata(self.plan, centre, has_few_rows=few)]
+        return [cautions.note_bias_of_strata(self.plan, centre, has_few_rows=few)]
 
 
 def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
@@ -423,7 +423,7 @@ def _compared_values(
 def _note_zero_error(plan: Plan, error: float) -> list[str]:
     """Return a note if the interval is made of a standard error of zero, unlike that of rates."""
     by_error = plan.variance is not None and not plan.is_binomial
-    return [small_groups.note_zero_error(plan.metric.name)] if by_error and error == 0 else []
+    return [cautions.note_zero_error(plan.metric.name)] if by_error and error == 0 else []
 
 
 def _check_statistic(
@@ -439,5 +439,5 @@ def _check_statistic(
     needs_error = plan.is_bootstrapped_once or options.is_limit or has_strata
     is_lost = math.isinf(statistic) and needs_error
     if math.isnan(statistic) or is_lost:
-        raise small_groups.missing_error(comparison, plan)
+        raise cautions.missing_error(comparison, plan)
     return float(statistic)

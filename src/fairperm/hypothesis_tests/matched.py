@@ -16,7 +16,7 @@ from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.matched_sets import ManyMatchedSets, MatchedSets
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, Note, Shown, UndefinedMetricError, argument, shown
-from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests import cautions, small_groups
 from fairperm.hypothesis_tests.matched_sides import read_sides
 from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -330,7 +330,7 @@ def _note_few(effective: float, metric: Metric) -> list[str]:
     if effective >= _MIN_INFLUENTIAL_SETS:
         return []
     if effective == 0:
-        return [small_groups.note_zero_error(metric.name)]
+        return [cautions.note_zero_error(metric.name)]
     few = format_count(min(max(round(effective), 1), _MIN_INFLUENTIAL_SETS - 1), "set")
     return [
         f"Only about {few} {'shows' if few == '1 set' else 'show'} how the gap in {metric.name} "

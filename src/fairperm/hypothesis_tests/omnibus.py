@@ -18,7 +18,7 @@ from fairperm.engines.estimates import ZERO_GAP, largest_ties, variance_of_defin
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, warn_of
-from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests import cautions
 from fairperm.hypothesis_tests.comparison import Comparison, observe
 from fairperm.hypothesis_tests.comparison_checks import (
     REVERSED_SCORES,
@@ -200,7 +200,7 @@ class OmnibusTest(PermutationTest["_Values"]):
         notes += [
             *influential.notes(),
             *note_reversed_scores(comparison, merged.value[:, 0, 0]),
-            *(small_groups.note_ties(comparison, ties) if plan.variance is not None else []),
+            *(cautions.note_ties(comparison, ties) if plan.variance is not None else []),
             *comparison.note_bins(comparison.binning_errors(), np.sqrt(variance[0, 0])),
             *table.notes,
         ]
@@ -292,10 +292,7 @@ class _Values:
 
     def widen(self, influential: InfluentialRows) -> _Values:
         """Return the observed values with variances that allow for few influential rows."""
-        if not influential.widens:
-            return self
-        variance = self.variance * influential.factor[:, None] + influential.extra[:, None]
-        return _Values(self.value, variance)
+        return _Values(self.value, self.variance + influential.extra[:, None])
 
     def first(self, n: int | None) -> _Values:
         """Return the first ``n`` draws; all for None."""
@@ -378,7 +375,7 @@ def _check_statistic(observed: _Values, scale: Array, comparison: Comparison, pl
     statistic = float(observed.statistic(scale)[0])
     is_lost = plan.is_bootstrapped_once and statistic > 0 and (observed.variance == 0).any()
     if math.isnan(statistic) or is_lost:
-        raise small_groups.missing_error(comparison, plan)
+        raise cautions.missing_error(comparison, plan)
     return statistic
 
 

@@ -107,6 +107,7 @@ class Options:
 
 SCHEMES = ("auto", *Scheme)
 VARIANCES = ("auto", *Variance, None)
+_LINEARIZED = {Variance.DELTA, Variance.DELONG}
 _WITHOUT_BASE_RATES = {Kind.CLASSES, Kind.REGRESSION, Kind.ANY}  # labels need not be two
 
 
@@ -129,9 +130,9 @@ class Plan:
     # Whether labels are exchanged only among the rows of each rate's denominator. Each of those
     # rows is a Bernoulli trial: equal rates are equal distributions.
     fixes_denominators: bool = field(init=False)
-    # whether units weigh differently: their influences are leave-one-out ones, and no p-value is
-    # below that of the normal limit
-    leaves_one_out: bool = field(init=False)
+    # Whether no p-value is below that of the normal limit: draws need not show how far chance goes
+    # where units weigh differently, or where skewness is removed
+    has_normal_floor: bool = field(init=False)
     # whether a Mantel–Haenszel gap depends only on the sum of the strata's counts
     depends_on_sum: bool = field(init=False)
 
@@ -212,9 +213,8 @@ class Plan:
             "is_bootstrapped_once": variance == Variance.FAST_BOOTSTRAP,
             "has_closed_form": variance is not None and variance.is_closed_form,
             "fixes_denominators": fixed,
-            "leaves_one_out": variance == Variance.DELTA
-            and (self.weighted or self.clustered)
-            and all(part.has_totals for part in self.metric.parts),
+            "has_normal_floor": variance == Variance.HALL
+            or (variance in _LINEARIZED and (self.weighted or self.clustered)),
             "depends_on_sum": by_sum,
         }
         for name, value in derived.items():

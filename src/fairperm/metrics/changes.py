@@ -227,6 +227,9 @@ class RankChange(SingleMetric):
         matrix = np.column_stack([columns[name] for name in self.columns]).astype(np.float64)
         return matrix * [1.0, -self.old, 1.0]
 
+    def base_rows(self, contributions: Array) -> dict[str, Array]:
+        return self.single.base_rows(contributions)
+
     def swap(self, matrix: Array) -> Array:
         """Return the contributions of rows whose models are swapped."""
         return matrix[:, [0, 2, 1]] * [1.0, -self.old, -self.old]
@@ -270,6 +273,9 @@ class FunctionChange(CallableMetric):
             single=metric,
             old=old,
         )
+
+    def base_rows(self, contributions: Array) -> dict[str, Array]:
+        return self.single.base_rows(contributions)
 
     def swap(self, matrix: Array) -> Array:
         """Return the contributions of rows whose models are swapped."""

@@ -546,11 +546,6 @@ class Metric(SingleMetric):
             found[np.abs(found) <= least] = 0.0
         return found
 
-    def bound_influences(self, totals: Array, lowest: Array, highest: Array) -> float:
-        """Return what no influence of rows with contributions in this range exceeds in size."""
-        ends = np.stack([lowest, highest]) * self.gradient(totals)
-        return float(max(ends.max(axis=0).sum(), -ends.min(axis=0).sum()))
-
     @property
     def bins_bound_errors(self) -> bool:
         return self.is_monotone

@@ -21,7 +21,7 @@ from fairperm.metrics.definition import Variance
 from fairperm.subgroups.candidates import find_candidates
 from fairperm.subgroups.confirmation import confirm_subgroups, split_table
 from fairperm.subgroups.engine import make_engine
-from fairperm.subgroups.inference import judge, rest_on_few, widen_errors
+from fairperm.subgroups.inference import is_widened, judge, widen_errors
 from fairperm.subgroups.listing import MAX_LISTED, choose_listed
 from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
@@ -261,9 +261,9 @@ class Settings:
 class Search:
     """The candidates of a sample, and what permutations say of them.
 
-    ``is_wider`` tells whose observed errors are widened for few influential rows; ``scale`` is the
-    size of the metric's values; ``found`` are the places of the candidates that differ from the
-    rest, by adjusted p-value and size of the statistic.
+    ``rests_on_few`` tells whose gaps rest on few influential rows, if errors are widened for them;
+    ``scale`` is the size of the metric's values; ``found`` are the places of the candidates that
+    differ from the rest, by adjusted p-value and size of the statistic.
     """
 
     sample: SearchedRows
@@ -271,7 +271,7 @@ class Search:
     candidates: Candidates
     engine: SubgroupEngine
     observed: Estimates
-    is_wider: Booleans
+    rests_on_few: Booleans | None
     scale: Array
     statistic: Array
     judgement: Judgement
@@ -302,19 +302,19 @@ class Search:
 
     def note_few_rows(self) -> list[str]:
         """Return a note if gaps of subgroups that are found rest on few influential rows."""
-        observed, found = self.observed, self.found
-        found_there = observed.each(lambda array: array[:, found])
-        few = rest_on_few(self.sample, self.candidates.take(found), found_there)
-        is_wider = self.is_wider[found]
-        n = int((few | is_wider).sum())
-        if not n:
+        if self.rests_on_few is None:
+            found_there = self.observed.each(lambda array: array[:, self.found])
+            few = widen_errors(self.sample, self.candidates.take(self.found), found_there)[1]
+        else:
+            few = self.rests_on_few[self.found]
+        if not few.any():
             return []
         units = "clusters" if self.sample.plan.clustered else "rows"
-        widened = "even widened, " if is_wider.any() else ""
+        widened = "" if self.rests_on_few is None else "even widened, "
         return [
-            f"The gaps of {format_count(n, 'subgroup')} among those found rest on few influential "
-            f"{units}: their standard errors are unreliable, {widened}and p-values may be too "
-            "small."
+            f"The gaps of {format_count(int(few.sum()), 'subgroup')} among those found rest on few "
+            f"influential {units}: their standard errors are unreliable, {widened}and p-values may "
+            "be too small."
         ]
 
     def describe(self) -> tuple[Subgroup, ...]:
@@ -363,7 +363,9 @@ def search(sample: SearchedRows, settings: Settings) -> Search:
             most=MAX_STATISTICS // options.resampling.n_resamples,
         )
         engine = make_engine(sample.metric, sample.variance, sample.units, candidates.members)
-        observed, is_wider = widen_errors(sample, candidates, engine.observed())
+        observed, few = engine.observed(), None
+        if is_widened(sample):
+            observed, few = widen_errors(sample, candidates, observed)
     scale = _find_scale(sample, observed)
     judgement = judge(
         sample,
@@ -383,7 +385,7 @@ def search(sample: SearchedRows, settings: Settings) -> Search:
         candidates=candidates,
         engine=engine,
         observed=observed,
-        is_wider=is_wider,
+        rests_on_few=few,
         scale=scale,
         statistic=statistic,
         judgement=judgement,

@@ -255,8 +255,9 @@ def test_exposure_of_equally_relevant_items() -> None:
         sides = [[value[(part == one) & (labels == g)].mean() for g in (0, 1)] for one in mixed]
         gaps = np.array([first - second for first, second in sides])
         of_list = np.array(mixed) // 2
-        sums = [(gaps - gaps.mean())[of_list == one].sum() for one in set(of_list.tolist())]
-        error = np.sqrt(len(sums) / (len(sums) - 1) * np.sum(np.square(sums))) / len(gaps)
+        alone = [gaps[of_list != one].mean() for one in set(of_list.tolist())]
+        n = len(alone)
+        error = np.sqrt((n - 1) / n * np.square(alone - gaps.mean()).sum())
         return float(gaps.mean() / error)
 
     ways = []
@@ -695,8 +696,8 @@ def test_level_of_exposure_in_unequal_clusters() -> None:
     assert rejections(unequal_clusters, 600) <= at_most(0.05, 600)
 
 
-def test_errors_that_rest_on_few_clusters_are_wider() -> None:
-    """As in all tests with clusters: V(1 + (3/e)² − (3/20)²), e = (Σψ²)²/Σψ⁴."""
+def test_errors_of_clusters_of_lists_are_the_jackknifes() -> None:
+    """As in all tests with clusters, it is the jackknife's."""
     data = unequal_clusters(np.random.default_rng(1))
     query, group = data["query"], data.pop("sensitive_features")
     order = np.lexsort([-data["score"], query])
@@ -705,9 +706,10 @@ def test_errors_that_rest_on_few_clusters_are_wider() -> None:
     lists = [query == one for one in range(query.max() + 1)]
     gaps = np.array([exposure[one & ~group].mean() - exposure[one & group].mean() for one in lists])
     user = np.array([data["cluster"][one][0] for one in lists])
-    squares = np.bincount(user, gaps - gaps.mean()) ** 2
-    effective = squares.sum() ** 2 / (squares**2).sum()
-    variance = 15 / 14 * squares.sum() / len(lists) ** 2 * (1 + 9 / effective**2 - 9 / 400)
+    sums = np.bincount(user, gaps - gaps.mean())
+    effective = np.sum(sums**2) ** 2 / np.sum(sums**4)
+    alone = np.array([gaps[user != one].mean() for one in range(len(sums))])
+    variance = 14 / 15 * np.square(alone - gaps.mean()).sum()
     found = run(data, group)
     assert found.standard_error == pytest.approx(np.sqrt(variance))
     assert found.statistic == pytest.approx(gaps.mean() / np.sqrt(variance))

@@ -15,6 +15,7 @@ from fairperm.errors import (
     argument,
     warn_of,
 )
+from fairperm.hypothesis_tests.cautions import note_zero_error
 from fairperm.hypothesis_tests.margins.one_sided import (
     Difference,
     Ratio,
@@ -25,7 +26,6 @@ from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.results.changes import ChangeResult
 from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult, MarginTest
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-from fairperm.hypothesis_tests.small_groups import note_zero_error
 from fairperm.inference.null import agree
 
 

@@ -12,16 +12,12 @@ from fairperm._utils.formatting import format_count
 from fairperm.engines.rankings import ListsEngine
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import Shown, UndefinedMetricError, argument, listed, shown
+from fairperm.hypothesis_tests.cautions import note_zero_error
 from fairperm.hypothesis_tests.rankings.lists import RankedItems, refuse_constant
 from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest
-from fairperm.hypothesis_tests.small_groups import (
-    MIN_INFLUENTIAL_ROWS,
-    effective_number,
-    note_zero_error,
-    widening_factor,
-)
+from fairperm.hypothesis_tests.small_groups import MIN_INFLUENTIAL_ROWS, effective_number
 from fairperm.inference.null import tie_tolerance
 from fairperm.inference.stopping import min_draws_for
 from fairperm.metrics.definition import Variance
@@ -94,13 +90,7 @@ class ItemsTest(PermutationTest[Block]):
         influences, effective = engine.observed_influences(), 0.0
         if error > zero:
             effective = effective_number(influences, np.ones(len(influences)))
-        # permutations spread a cluster's influence over its queries, so that only the observed
-        # error rests on few clusters
-        wider = 1.0
-        if items.has_cluster:
-            wider = float(np.sqrt(widening_factor(np.array([effective]))[0]))
-        error *= wider
-        errors = [wider * one for one in engine.observed_errors()]
+        errors = engine.observed_errors()
         statistic = float(_studentize([(observed[0], np.array([error]))], zero)[0])
         unit = np.array([max(error, zero)])
         seen = Observed(
@@ -112,6 +102,7 @@ class ItemsTest(PermutationTest[Block]):
             level=options.confidence_level,
             min_draws=min_draws_for(options.confidence_level),
             reach=ErrorReach(np.array([gap]), unit, metric.largest_gap),
+            has_normal_floor=items.has_cluster,
         )
         remarks = items.table.notes
         n_lost = int((~is_shared & counts[:, :2].any(axis=1)).sum())
