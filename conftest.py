@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 pytest_plugins = ["tests.support.spark_session"]
+# MLflow and the packages of model cards are in an environment of tests/integrations/test_mlflow.py
+collect_ignore = ["src/fairperm/integrations/mlflow.py", "tests/support/use_cards.py"]
 # the same examples every time: whether a change is sound must not depend on the day
 settings.register_profile("test", max_examples=25, derandomize=True, deadline=None, database=None)
 settings.register_profile("validate", settings.get_profile("test"), max_examples=100)
