@@ -236,7 +236,10 @@ class PeriodAudit(ResultWithFrame):
         found = [row for row in judged if row.verdict in _SHOWN]
         n = format_count(len(judged), "change")
         if not found:
-            return f"None of {n} is shown; this does not show that nothing changed."
+            none = f"None of {n} is shown"
+            if len(judged) == 1:
+                none = "The only change that could be judged is not shown"
+            return f"{none}; this does not show that nothing changed."
         verdicts = [row.verdict for row in found]
         counts = [
             format_count(verdicts.count(one), *_WORDS[one]) for one in _SHOWN if one in verdicts
