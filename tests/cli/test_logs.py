@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-import venv
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 from scipy import stats
 
 from tests.support.commands import failed, run, succeeded
+from tests.support.environments import run_in_environment
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 ROOT = Path(__file__).parents[2]
@@ -86,18 +84,10 @@ def test_committed_logs() -> None:
 @pytest.mark.validate
 def test_logs_of_the_packages_of_today(tmp_path: Path) -> None:
     """In an environment of its own: pip installs the group, and both packages write their logs."""
-    venv.create(tmp_path / "env")
-    python = tmp_path / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
     made = tmp_path / "logs"
     made.mkdir()
     shutil.copy(ROOT / "tests" / "support" / "make_logs.py", tmp_path)
-    for command in (
-        [*pip, "--group", f"{ROOT / 'pyproject.toml'}:logs"],
-        [python, tmp_path / "make_logs.py", made],
-    ):
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    run_in_environment(tmp_path, "logs", tmp_path / "make_logs.py", made)
     assert {one.name for one in made.iterdir()} == {one.name for one in LOGS.iterdir()}
     check_logs(made)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 
 from fairperm import Audit, InputError, MissingPartError, audit
 from tests.support.audits import DATA_OF_TWO
+from tests.support.environments import run_in_environment
 
 ROOT = Path(__file__).parents[2]
 ABOUT = {"task_type": "tabular-classification", "dataset_type": "x", "dataset_name": "X"}
@@ -55,14 +54,7 @@ def test_the_section_of_a_model_card_needs_nothing_else() -> None:
 @pytest.mark.validate
 def test_evaluators_and_cards_of_the_packages_of_today(tmp_path: Path) -> None:
     """Pip installs the extra, which MLflow finds by its entry point, and the group."""
-    venv.create(tmp_path / "env")
-    python = tmp_path / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
     work = tmp_path / "work"
     work.mkdir()
-    for command in (
-        [*pip, f"{ROOT}[mlflow]", "--group", f"{ROOT / 'pyproject.toml'}:cards"],
-        [python, "-P", ROOT / "tests" / "support" / "use_cards.py", work, PAGE],
-    ):
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    script = ROOT / "tests" / "support" / "use_cards.py"
+    run_in_environment(tmp_path, "cards", script, work, PAGE, also=f"{ROOT}[mlflow]")
