@@ -88,7 +88,9 @@ class InfluentialRows:
         if plan.is_chosen:
             extra[:] = 0.0
         # rounded: the order of rows changes last digits, and must not change an error
-        return cls(comparison, _round_off(effective), enough, _round_off(extra))
+        spans = np.array([[part.span] for part in comparison.parts])
+        unit = np.square(np.where(np.isfinite(spans), spans, 1.0))
+        return cls(comparison, _round_off(effective), enough, unit * _round_off(extra / unit))
 
     def widen(self, estimates: Estimates, weights: Array | None) -> Estimates:
         """Return the observed estimates with variances that allow for few influential rows."""
