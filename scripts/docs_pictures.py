@@ -3,7 +3,8 @@
 One is the audit of docs/tutorial.md. Two are for docs/concepts.md: both groups have the same false
 negative rate, 0.1, and 200 rows, and their base rates differ. So the weak null holds, and every
 rejection is a false alarm. Two more are for docs/method.md: what each scheme exchanges, and two
-groups that have the same mean, of which the smaller one varies more.
+groups that have the same mean, of which the smaller one varies more. The last is for
+docs/how-to/inferred-groups.md: a gap of groups whose members are known, and what is found if not.
 """
 
 from __future__ import annotations
@@ -196,6 +197,66 @@ def spread_chart(
     )
 
 
+def inferred(n: int) -> list[dict[str, Any]]:
+    """Return the gap in loans between groups, known and inferred, with its interval or bounds."""
+    rng = np.random.default_rng(1)
+    area = rng.integers(0, 20, n)
+    black = ((area + 0.5) / 20) ** 2
+    race = np.where(rng.random(n) < black, "black", "white")
+    rows = []
+    for panel, chance in (
+        ("Approval depends on race alone", np.where(race == "black", 0.5, 0.7)),
+        ("Approval depends on the area alone", 0.8 - 0.4 * black),
+    ):
+        approved = rng.random(n) < chance
+        truth = chance[race == "black"].mean() - chance[race == "white"].mean()
+        likely: dict[str, Any] = {"group_probabilities": {"black": black, "white": 1 - black}}
+        ways: dict[str, dict[str, Any]] = {
+            "race is known": {"sensitive_features": race},
+            "likelier race": {"sensitive_features": np.where(black > 0.5, "black", "white")},
+            "weighting": likely | {"proxy_assumption": "group_given_proxy"},
+            "least squares": likely | {"proxy": area},
+        }
+        for name, options in ways.items():
+            options |= {"y_pred": approved, "metric": "selection_rate", "rng": SEED}
+            result: Any = fairperm.permutation_test(**options)
+            low, high = result.confidence_interval
+            found = {"gap": result.difference, "low": low, "high": high}
+            rows.append({"panel": panel, "of": name, "truth": truth, **found})
+        low, high = result.bounds_interval
+        rows.append({"panel": panel, "of": "bounds", "low": low, "high": high})
+    return rows
+
+
+def inferred_chart(rows: list[dict[str, Any]], mode: str) -> alt.HConcatChart:
+    """Draw what each way of inferring groups finds beside the gap of known groups."""
+    names, panels = list(dict.fromkeys(row["of"] for row in rows)), []
+    for panel in dict.fromkeys(row["panel"] for row in rows):
+        shown = [row for row in rows if row["panel"] == panel]
+        base = alt.Chart(alt.InlineData(values=shown)).encode(
+            y=alt.Y("of:N", sort=names, title=None, axis=alt.Axis(grid=False)),
+            color=alt.value(_COLOURS[mode][1]),
+        )
+        across = alt.X(
+            "low:Q",
+            title="Gap in loans approved: black − white",
+            scale=alt.Scale(domain=[-0.8, 0.4]),
+            axis=alt.Axis(format="+.1f", values=[-0.8, -0.4, 0, 0.4]),
+        )
+        truth = alt.Chart(alt.InlineData(values=shown[:1])).mark_rule(strokeDash=[4, 4])
+        panels.append(
+            alt.layer(
+                truth.encode(x="truth:Q", color=alt.value("#808080")),
+                base.mark_rule(strokeWidth=3).encode(x=across, x2="high:Q"),
+                base.mark_point(filled=True, size=70, opacity=1).encode(x="gap:Q"),
+                title=panel,
+                width=230,
+                height=150,
+            )
+        )
+    return alt.hconcat(*panels, config=plots.theme(mode))
+
+
 SCHEMES = {  # what is inside a frame is exchanged; what is faded is not looked at
     "pooled": ("among all rows", [(-0.6, 3.6)], None),
     "within_label": ("among rows of one label", [(-0.6, 1.45), (1.55, 3.6)], None),
@@ -277,9 +338,10 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     audit, found, spread = compas(), levels(given.data_sets), spreads(100_000)
-    two_skewed = skewed(20_000)
+    two_skewed, likely = skewed(20_000), inferred(6000)
     for mode in ("light", "dark"):
         audit.plot(mode=mode).save(given.out / f"compas-{mode}.svg")
+        inferred_chart(likely, mode).save(given.out / f"inferred-{mode}.svg")
         exchange_chart(mode).save(given.out / f"exchange-{mode}.svg")
         level_chart(found, given.data_sets, mode).save(given.out / f"level-{mode}.svg")
         spread_chart(

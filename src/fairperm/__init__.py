@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+    from fairperm.hypothesis_tests.results.proxies import ProxyTestResult
     from fairperm.hypothesis_tests.results.rankings import (
         ListDivergence,
         RankingComparison,
@@ -100,6 +101,7 @@ __all__ = [
     "PeriodRow",
     "PermutationTestResult",
     "PredictError",
+    "ProxyTestResult",
     "RankingComparison",
     "RankingTestResult",
     "RowCounts",
@@ -167,6 +169,7 @@ _HOMES = {
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "PermutationTestResult",
     "hypothesis_tests.results.omnibus": "OmnibusTestResult",
+    "hypothesis_tests.results.proxies": "ProxyTestResult",
     "hypothesis_tests.results.rankings": "ListDivergence RankingComparison RankingTestResult",
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
     "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",

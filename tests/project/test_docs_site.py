@@ -142,6 +142,8 @@ def test_the_pictures_can_be_drawn() -> None:
     for rows in (docs_pictures.spreads(50), docs_pictures.skewed(50)):
         chart = docs_pictures.spread_chart(rows, "title", "subtitle", "light").to_dict()
         assert len(chart["hconcat"]) == 2
+    chart = docs_pictures.inferred_chart(docs_pictures.inferred(800), "light").to_dict()
+    assert len(chart["hconcat"]) == 2
     schemes = docs_pictures.exchange_chart("light").to_dict()["hconcat"]
     assert [one["title"]["text"] for one in schemes] == list(docs_pictures.SCHEMES)
 

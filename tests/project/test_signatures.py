@@ -34,6 +34,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 # Groups of the same sets.
 WITH_SETS = {"omnibus_test", "audit", "compare_models"}
+# Groups known only as probabilities, in tests and audits of one gap.
+PROXIES = {"group_probabilities", "proxy_assumption", "proxy"}
 # What a function cannot do, and what is its own.
 LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
@@ -113,7 +115,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 # One model, or two.
 NOT_OPTIONS = {
     "audit": {"y_pred_new", "y_score_new", "threshold_new"},
-    "compare": {"score_bins", "distances", "rankings", "query", "k"},
+    "compare": {"score_bins", "distances", "rankings", "query", "k", *PROXIES},
 }
 # Files have no index.
 ONLY_IN_PYTHON = {"ignore_index"}
@@ -125,6 +127,7 @@ OWN_DEFAULTS = {"compare", "intersections", "metric", "metrics", "thresholds", "
 def test_functions_share_names_defaults_and_types(name: str) -> None:
     parameters = inspect.signature(FUNCTIONS[name]).parameters
     without = set() if name in WITH_SETS else {"matched", "names"}
+    without |= set() if name == "audit" else PROXIES
     assert set(parameters) == (set(MODEL) - LACKS[name] - without) | OWN[name]
     for argument, parameter in parameters.items():
         if argument in MODEL and (name, argument) not in OTHERWISE:

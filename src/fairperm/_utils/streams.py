@@ -6,6 +6,7 @@ import numpy as np
 
 # Purposes of random streams.
 PERMUTATIONS, BOOTSTRAP, OBSERVED, SAMPLE, RESAMPLED_ROWS, SIGNS, BATCHES = 0, 1, 2, 4, 5, 6, 7
+HALVES = 8
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

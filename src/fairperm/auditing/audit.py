@@ -20,6 +20,7 @@ from fairperm.auditing.comparisons import (
 )
 from fairperm.auditing.picked import PICKED_NOTE, add_spreads, is_picked, keep_picked
 from fairperm.auditing.questions import (
+    Attribute,
     check_reference,
     choose_default_metrics,
     describe_argument,
@@ -45,6 +46,7 @@ from fairperm.auditing.verdicts import (
 from fairperm.data.arguments import Inputs, ModelPair
 from fairperm.data.columns import Source, are_names, library_of, parse_threshold
 from fairperm.data.names import MIN_NAMES
+from fairperm.data.proxies import check_proxies, name_attribute
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -63,6 +65,7 @@ from fairperm.hypothesis_tests.results.audits import GroupSummary, RowCounts
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
+    from fairperm.auditing.comparisons import ComparedPair
     from fairperm.auditing.questions import Question
     from fairperm.data.arguments import (
         Adjustment,
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
         MetricLike,
         Missing,
         Pairing,
+        ProxyAssumption,
         Resamples,
         SchemeName,
         Seed,
@@ -93,6 +97,7 @@ _SETTINGS = (  # that a result tells, in this order
     *("metrics", "distances", "distances_of", "rankings", "rankings_of", "query", "attributes"),
     *("combinations", "reference", "margin", "ratio", "threshold", "pos_label", "intersections"),
     *("control_features", "stratum_weights", "cluster", "split_clusters", "matched", "names"),
+    *("group_probabilities", "proxy_assumption", "proxy"),
     *("sample_weight", "count", "scheme", "variance", "alternative", "n_resamples"),
     *("n_bootstrap", "confidence_level", "missing", "score_bins"),
 )
@@ -111,7 +116,10 @@ def audit(
     y_score: Columns | None = None,
     y_pred_new: Column | None = None,
     y_score_new: Column | None = None,
-    sensitive_features: Columns,
+    sensitive_features: Columns | None = None,
+    group_probabilities: Columns | None = None,
+    proxy_assumption: ProxyAssumption = "outcome_given_group",
+    proxy: Columns | None = None,
     metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     distances: str | Sequence[str] | None = None,
     rankings: str | Sequence[str] | None = None,
@@ -167,6 +175,9 @@ def audit(
         One protected attribute or several: the columns of a frame, or names of columns of `data`.
         A tuple in a list of names is the combinations of its columns:
         ``["sex", ("sex", "race")]``.
+    group_probabilities, proxy_assumption, proxy
+        As in :func:`fairperm.permutation_test`: one attribute whose groups are known only as
+        probabilities, instead of `sensitive_features`.
     metrics : str, callable, sequence or mapping, optional
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
         Fairlearn's MetricFrame. By default selection_rate, false_positive_rate and
@@ -311,7 +322,20 @@ def audit(
     if not isinstance(intersections, bool):
         raise InputTypeError("intersections", "True or False", intersections)
     inputs = _read_inputs(given)
-    attributes = list_attributes(data, sensitive_features, intersections=intersections)
+    if group_probabilities is None:
+        attributes = list_attributes(data, sensitive_features, intersections=intersections)
+    else:
+        _refuse_with(
+            argument("group_probabilities"),
+            y_pred_new=inputs.new_model is not None,
+            distances=bool(measured),
+            rankings=bool(ranked),
+            intersections=intersections,
+            stratum_weights=stratum_weights is not None,
+            compare=str(compare) == "rest",
+        )
+        check_proxies(inputs)
+        attributes = [Attribute(name_attribute(inputs), None)]
     remarks: tuple[Note, ...] = ()
     with _call_them_metrics():
         if metrics is None and not measured and not ranked:
@@ -395,6 +419,7 @@ def audit(
         "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
         or None,
         "threshold": parse_threshold(threshold) if _is_threshold_used(inputs, named) else None,
+        "proxy_assumption": None if group_probabilities is None else proxy_assumption,
         "n_resamples": "auto" if draws.stops_early else draws.n_resamples,
     }
     result = Audit(
@@ -423,6 +448,7 @@ def audit(
             *notes,
             *note_weights(rows, pairs),
             *note_reversed_scores(rows),
+            *_list_bounds(pairs),
             *([PICKED_NOTE] if is_picked(reference) else []),
             *reading_notes,
             *remarks,
@@ -432,6 +458,13 @@ def audit(
     warn_of(notes)
     # no warnings: what the test of all groups at once adds to the comparisons
     return replace(result, notes=(*result.notes, *describe_joint_findings(result).values()))
+
+
+def _list_bounds(pairs: Sequence[ComparedPair]) -> Iterator[str]:
+    """Yield the bounds on the gaps of groups that are known only as probabilities."""
+    for pair in pairs:
+        if pair.question.table.probabilities is not None:
+            yield from pair.remarks
 
 
 def default_min_group_size(given: Mapping[str, object]) -> int:
@@ -445,7 +478,8 @@ def _refuse_with(others: str, **is_used: bool) -> None:
     """Raise InputError for an option that these other tests do not have."""
     for name, used in is_used.items():
         if used:
-            given = argument(name, 0) if name == "n_resamples" else argument(name)
+            value = {"n_resamples": 0, "compare": "rest"}.get(name)
+            given = argument(name) if value is None else argument(name, value)
             raise InputError(f"{given} cannot be used with {others}.")
 
 
@@ -586,8 +620,8 @@ def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[Gro
         table = chosen[name].reading
         label = table.columns.get("y_true")
         is_binary = _is_binary(table)
-        count = table.count * label if is_binary and label is not None else table.count
-        positives = np.bincount(table.group, count, len(table.groups)).astype(int)
+        counted = label if is_binary and label is not None else np.ones(1)
+        positives = table.sum_by_group(counted).round().astype(int)
         clusters = count_clusters(table, len(table.groups))
         for (group, rows), n, n_clusters in zip(
             table.sizes().items(), positives.tolist(), clusters, strict=True

@@ -21,6 +21,7 @@ from fairperm.hypothesis_tests.matched import ManyMatchedTest, MatchedTest, choo
 from fairperm.hypothesis_tests.omnibus import OmnibusTest
 from fairperm.hypothesis_tests.pairs import list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.proxies.gap import ProxyTest, choose_proxied
 from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.rankings import check_valued, name_queries
 from fairperm.hypothesis_tests.rates import RateTest
@@ -32,7 +33,7 @@ from fairperm.metrics.distances import Distance
 from fairperm.metrics.rankings import RankingMetric
 from fairperm.metrics.registry import hypothesis_of
 
-PairTest = RateTest | GapTest | MatchedTest | ItemsTest
+PairTest = RateTest | GapTest | MatchedTest | ProxyTest | ItemsTest
 
 T = TypeVar("T")
 
@@ -94,6 +95,8 @@ class Pair:
         table = question.table_of(self.groups)
         if table.matched is not None:
             return MatchedTest.of(table, question.metric, self.groups, options)
+        if table.probabilities is not None:
+            return ProxyTest.of(table, question.metric, self.groups, options)
         if question.units == "queries":
             check_valued(table, self.groups)
         plan = Plan.for_table(question.metric, table, self.groups, settings)
@@ -156,6 +159,8 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             table = question.table_of(groups)
             if table.matched is not None:
                 metric = choose_matched(table, metric, groups)
+            elif table.probabilities is not None:
+                metric = choose_proxied(table, metric, groups)
             elif not (metric.is_distance or metric.is_ranking):
                 metric = Plan.for_table(metric, table, groups, settings).metric
             _check_options(metric, question.label, settings)
@@ -335,6 +340,9 @@ def _separate_functions(
 
 def _check_omnibus(question: Question, groups: tuple[Hashable, ...], settings: Settings) -> None:
     """Raise InputError if these groups have no test of all at once."""
+    if question.table.probabilities is not None:
+        name = argument("group_probabilities")
+        raise InputError(f"A test of all groups at once needs groups that are known, not {name}.")
     if len(groups) < 3:
         number = ("No group has", "One group has", "Two groups have")[len(groups)]
         found = f"{number} a comparison with a verdict"

@@ -191,6 +191,9 @@ group@one COLUMN > sensitive_features: Protected attribute.
 group@flip COLUMN: The attribute that --after has another value of, in both files. Without it, the
     values are called before and after.
 group@columns COLUMN… > sensitive_features: Protected attribute.
+group_probability NAME=COLUMNS > group_probabilities: Protected attribute of unknown groups:
+    race=black,white for two columns of probabilities that add up to 1.
+proxy COLUMN: With --group-probability: cells of equal probabilities, for bounds on the gap.
 pair FIRST SECOND > groups: The two groups to compare, if there are more.
 feature COLUMN… > features: Column that describes subgroups.
 pos_label VALUE: Label of the positive class.
@@ -288,6 +291,9 @@ alternative WORD = two-sided: Alternative: two-sided, symmetric, greater or less
 scheme WORD = auto: What is exchanged: auto, pooled, within_label, denominator or unconditional.
 variance WORD = auto: Standard error of the gap: auto, score, wald, delta, bootstrap, fast_bootstrap
     or none.
+proxy_assumption WORD = outcome_given_group: With --group-probability: within a group outcomes do
+    not depend on the proxy (outcome_given_group), or with equal proxies not on the group
+    (group_given_proxy).
 resamples N|auto > n_resamples = auto: Random permutations; auto: until 20 are as extreme as the
     data, at most 9999 (more in audits of many hypotheses).
 resamples@search N > n_resamples = 999: Random permutations.
@@ -384,6 +390,7 @@ _CONVERTERS: dict[str, Callable[[Any, Mapping[str, Any], Any], Any]] = {
     "score_new": lambda value, given, data: data.find_new(value),
     "threshold@selection": values.parse_cut,
     "group": values.find_groups,
+    "group_probability": values.find_probabilities,
     "pair": values.find_pair,
     "feature": lambda value, given, data: value,
     "pos_label": values.find_pos_label,

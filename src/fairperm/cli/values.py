@@ -106,7 +106,25 @@ def find_metric(name: str, option: str = "--metric") -> Any:
 def find_groups(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
     """Return the columns of groups; a single one as it is."""
     groups = [split_columns(one) for one in value]
+    if not groups:
+        return None
     return groups[0] if len(groups) == 1 and isinstance(groups[0], str) else groups
+
+
+def parse_probabilities(text: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the attribute of NAME=COLUMNS, and its columns of probabilities."""
+    if not text:
+        return "", ()
+    name, mark, columns = text.partition("=")
+    if not mark or not name.strip() or not columns:
+        raise InputError("--group-probability", "NAME=COLUMNS, such as race=black,white", text)
+    return name.strip(), list_columns(columns)
+
+
+def find_probabilities(value: str | None, given: Mapping[str, Any], data: Any) -> Any:
+    """Return the columns of probabilities by the name of their attribute."""
+    name, columns = parse_probabilities(value)
+    return {name: [*columns]} if columns else None
 
 
 def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
@@ -115,6 +133,8 @@ def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -
         return None
     if tuple(value) in {("best",), ("worst",)}:  # what the data pick; a group is COLUMN=best
         return value[0]
+    if given.get("group_probability"):  # whose groups are named by their columns
+        return value[0].removeprefix(f"{parse_probabilities(given['group_probability'])[0]}=")
     columns = {one: list_columns(one) for one in given["group"]}
     if given["intersections"]:
         columns[",".join(given["group"])] = tuple(
@@ -147,6 +167,8 @@ def _find_group(columns: Sequence[str], text: str, data: Any) -> object:
 
 def find_pair(value: Sequence[str] | None, given: Mapping[str, Any], data: Any) -> Any:
     """Return the two groups that the texts mean."""
+    if given["group"] is None:  # groups are named by their columns of probabilities
+        return value and tuple(value)
     return value and tuple(data.find_value(given["group"], one) for one in value)
 
 

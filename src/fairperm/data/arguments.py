@@ -48,6 +48,7 @@ MetricLike: TypeAlias = "str | Callable[..., Any] | AnyMetric"
 
 Label: TypeAlias = "Hashable"  # A value of a column of labels
 
+ProxyAssumption: TypeAlias = Literal["outcome_given_group", "group_given_proxy"]
 Groups: TypeAlias = "Sequence[Hashable]"  # values of ``sensitive_features``
 
 StratumWeights: TypeAlias = "Mapping[Any, float]"  # A weight for every stratum
@@ -89,7 +90,7 @@ class FrameArguments(DrawArguments, total=False):
 class GroupArguments(FrameArguments, total=False):
     """Groups to compare."""
 
-    sensitive_features: Required[Columns]
+    sensitive_features: Columns | None
     groups: Groups | None
 
 
@@ -135,7 +136,7 @@ class Inputs:
     y_true: object = None
     y_pred: object = None
     y_score: object = None
-    sensitive_features: object
+    sensitive_features: object = None
     control_features: object = None
     cluster: object = None
     split_clusters: object = False
@@ -147,6 +148,9 @@ class Inputs:
     ignore_index: object = False
     matched: object = None
     names: object = None
+    group_probabilities: object = None
+    proxy_assumption: object = "outcome_given_group"
+    proxy: object = None
     score_bins: object = None
     values: object = None
     sums_suffice: bool = False

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     *("values", "y_true", "y_pred", "y_score", "sensitive_features"),
     *("control_features", "cluster", "sample_weight", "matched", "names", "period"),
+    *("group_probabilities", "proxy"),
     *("y_pred_new", "y_score_new"),
 )
 

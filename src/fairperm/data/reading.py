@@ -36,6 +36,13 @@ from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
 from fairperm.data.names import check_names, exchange_names
+from fairperm.data.proxies import (
+    Assumption,
+    check_probabilities,
+    check_proxies,
+    name_proxies,
+    read_probabilities,
+)
 from fairperm.data.sample import MAX_NUMBERS, Sample
 from fairperm.errors import (
     InputError,
@@ -75,6 +82,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     """
     given = inputs
     missing = choice("missing", inputs.missing, ("error", "drop", "group"))
+    check_proxies(inputs)
     for one, suffix in models_of(inputs):
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
@@ -83,8 +91,13 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     if source is None:
         inputs, source = open_source(inputs, metric)
     measured = source.measured(inputs, metric)
+    probabilities = read_probabilities(inputs, source)
     attributes = {
-        "sensitive_features": source.features("sensitive_features", inputs.sensitive_features),
+        "sensitive_features": []
+        if probabilities
+        else source.features("sensitive_features", inputs.sensitive_features),
+        "group_probabilities": [*probabilities.values()],
+        "proxy": source.features("proxy", inputs.proxy),
         "control_features": source.features("control_features", inputs.control_features),
         "sample_weight": source.weights(inputs.sample_weight),
         "cluster": source.features("cluster", inputs.cluster),
@@ -155,6 +168,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         bins=source.bins,
         contributions=_choose_contributions(source, values.get("y_true"), known),
         notes=(
+            *([Assumption(str(inputs.proxy_assumption)).sentences] if probabilities else []),
             *source.notes,
             *_note_classes(columns_of_metric, metric.kind, inputs.pos_label),
             *_note_names(attributes),
@@ -162,6 +176,13 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
             *_note_counts(named, rows, counts),
         ),
     )
+    if probabilities:
+        numbers = [_index_numbers(*one) for one in indexed("group_probabilities")]
+        called = [column.name for column in probabilities.values()]
+        shares = check_probabilities(called, [*probabilities], np.stack(numbers, axis=1))
+        proxy = None if inputs.proxy is None else _name_groups(indexed("proxy"), len(counts))[1]
+        chosen = str(inputs.proxy_assumption)
+        table = table.with_probabilities(tuple(probabilities), shares, chosen, proxy)
     if isinstance(given.data, BinnableRows) and not table.has_fine_bins(metric):
         return read_table(replace(given, data=given.data.rows), metric)
     if is_split(inputs):
@@ -175,6 +196,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
 def _name_attribute(inputs: Inputs) -> str:
     """Return the name of the column of groups, or of several; "" if they have none."""
     given = inputs.sensitive_features
+    if inputs.group_probabilities is not None:
+        return name_proxies(inputs.group_probabilities, in_data=inputs.names_columns)[0]
     if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
         return " × ".join(map(str, columns_of_frame("sensitive_features", given)))
     if inputs.names_columns and are_names(given):
@@ -249,7 +272,7 @@ def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") ->
             name = f"y_score{suffix}"
             hint = f"Pass it as {argument(name)}." if inputs.y_pred is not None else ""
             raise InputTypeError(name, f"given for {first}", None, hint)
-    if inputs.sensitive_features is None:
+    if inputs.sensitive_features is None and inputs.group_probabilities is None:
         raise InputTypeError("sensitive_features", "given", None)
 
 

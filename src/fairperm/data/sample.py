@@ -32,7 +32,7 @@ MAX_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _NEXT_TO_NOTHING = 0.1  # of a standard error
 _BY_ROW = (
     *("group", "stratum", "count", "weight", "cluster", "whole_cluster", "matched", "period"),
-    *("alike", "contributions", "block"),
+    *("alike", "contributions", "block", "probabilities", "proxy"),
 )
 
 
@@ -76,6 +76,11 @@ class Sample:
     contributions: Array = field(default_factory=lambda: np.empty((0, 0)))
     # labels are exchanged among rows of equal block; empty until the scheme is known
     block: Codes = field(default_factory=lambda: np.empty(0, np.uint8))
+    # where groups are known only as probabilities: those of each row by group, what they are
+    # assumed to say, and the cell of equal probabilities that the row is in
+    probabilities: Array | None = None
+    assumption: str = ""
+    proxy: Codes | None = None
     attribute: str = ""  # the name of the column of groups, or ""
     units: Units = "rows"  # what the rows are in messages
     notes: tuple[str, ...] = ()  # remarks for the result
@@ -99,6 +104,8 @@ class Sample:
 
     def columns_of(self, groups: Sequence[Hashable]) -> dict[str, NDArray[Any]]:
         """Return the columns, with the rows of these groups only."""
+        if self.probabilities is not None:
+            return dict(self.columns)
         rows = np.isin(self.group, [self.groups.index(group) for group in groups])
         return {name: column[rows] for name, column in self.columns.items()}
 
@@ -112,7 +119,7 @@ class Sample:
         are_boolean = all(column.dtype == np.bool_ for column in columns.values())
         if len(columns) == len(self.columns) or not are_boolean:
             return kept
-        apart = (self.weight, self.cluster, self.matched)
+        apart = (self.weight, self.cluster, self.matched, self.probabilities)
         if any(one is not None for one in apart) or self.contributions.size:
             return kept
         shape = (len(self.groups), len(self.strata), *(2 for _ in columns))
@@ -184,9 +191,27 @@ class Sample:
         )
 
     def sizes(self) -> dict[Hashable, int]:
-        """Return each group's number of rows."""
-        counts = np.bincount(self.group, self.count, len(self.groups))
-        return {group: int(n) for group, n in zip(self.groups, counts, strict=True)}
+        """Return each group's number of rows; the expected one, of probabilities."""
+        counts = self.sum_by_group(np.ones(1))
+        return {group: round(n) for group, n in zip(self.groups, counts.tolist(), strict=True)}
+
+    def sum_by_group(self, values: NDArray[Any]) -> Array:
+        """Return the sum of values of rows in each group; the expected one, of probabilities."""
+        if self.probabilities is not None:
+            return np.asarray((self.count * values) @ self.probabilities)
+        return np.bincount(self.group, self.count * values, len(self.groups)).astype(np.float64)
+
+    def with_probabilities(
+        self,
+        groups: tuple[Hashable, ...],
+        probabilities: Array,
+        assumption: str,
+        proxy: Codes | None,
+    ) -> Sample:
+        """Return the rows with probabilities of these groups in place of their group."""
+        return replace(
+            self, groups=groups, probabilities=probabilities, assumption=assumption, proxy=proxy
+        )
 
     def has_fine_bins(self, metric: AnyMetric) -> bool:
         """Whether the binning error of each group's value is negligible; True without bins."""

@@ -270,7 +270,8 @@ def count_clusters(rows: Sample, n_groups: int) -> list[int | None]:
     alike = np.ones(len(rows.cluster), np.int64) if rows.alike is None else rows.alike
     counts: list[int | None] = []
     for side in range(n_groups):
-        mine = np.flatnonzero(rows.group == side)
+        is_known = rows.probabilities is None  # else rows are of all groups, by their shares
+        mine = np.flatnonzero(rows.group == (side if is_known else 0))
         _, first = np.unique(rows.cluster[mine], return_index=True)
         counts.append(int(alike[mine[first]].sum()))
     return counts

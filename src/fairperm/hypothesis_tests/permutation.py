@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
-from fairperm.errors import warn_of
+from fairperm.errors import rename_arguments, warn_of
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.matched import MatchedTest, check_matched
 from fairperm.hypothesis_tests.plan import Options, plan_test
+from fairperm.hypothesis_tests.proxies.gap import ProxyTest
 from fairperm.hypothesis_tests.run import run
 from fairperm.metrics.registry import get_metric
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Label,
         MetricLike,
         Missing,
+        ProxyAssumption,
         Resamples,
         SchemeName,
         Seed,
@@ -38,7 +40,10 @@ def permutation_test(
     y_pred: Column | None = None,
     *,
     y_score: Columns | None = None,
-    sensitive_features: Columns,
+    sensitive_features: Columns | None = None,
+    group_probabilities: Columns | None = None,
+    proxy_assumption: ProxyAssumption = "outcome_given_group",
+    proxy: Columns | None = None,
     metric: MetricLike,
     data: Frame | None = None,
     groups: Groups | None = None,
@@ -84,6 +89,18 @@ def permutation_test(
     sensitive_features : array-like or str
         The protected attribute, of any hashable type. Several columns (a frame, or a list of
         names) make groups of their combinations, named by tuples.
+    group_probabilities : mapping, frame or list of str, optional
+        Where groups are not known: for each group a column of the probabilities that a row belongs
+        to it, which add up to 1, instead of `sensitive_features`. A list names columns of `data`,
+        and ``{"race": {...}}`` names the attribute. For rates, means and losses.
+    proxy_assumption : {"outcome_given_group", "group_given_proxy"}
+        What the probabilities say of a gap. "outcome_given_group": within a group, outcomes do not
+        depend on the proxy that the probabilities are made from; values are found by least squares.
+        "group_given_proxy": among people with the same proxy, outcomes do not depend on the group;
+        values are weighted by the probabilities. Every result says what it rests on.
+    proxy : array-like or str, optional
+        The cell of each row, of equal `group_probabilities`, with at least 20 rows: the result then
+        has bounds on the gap that need no assumption.
     metric : str or callable
         A name or alias out of :func:`fairperm.metric_names`; with a class in brackets, such as
         "recall[cat]", the metric of this class against the rest; or any function
@@ -257,6 +274,14 @@ def permutation_test(
         of_sets = MatchedTest.of(table, chosen, table.choose_groups(groups), options)
         (tested,) = run([of_sets], options.resampling)
         result, remarks = of_sets.result(tested), of_sets.remarks
+    elif group_probabilities is not None:
+        chosen = get_metric(metric).for_arguments(inputs)
+        table = read_table(inputs, chosen)
+        with rename_arguments({"sensitive_features": "group_probabilities"}):
+            pair = table.choose_groups(groups)
+        of_proxies = ProxyTest.of(table, chosen, pair, options)
+        (tested,) = run([of_proxies], options.resampling)
+        result, remarks = of_proxies.result(tested), of_proxies.remarks
     else:
         table, plan, pair = plan_test(
             inputs, metric, options, lambda table: table.choose_groups(groups)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("query", "control_features", "stratum_weights", "cluster", "matched", "names"),
-    *("sample_weight", "count"),
+    *("sample_weight", "count", "group_probabilities", "proxy"),
 )
 _LINE = 84  # characters
 _NONE = object()
@@ -59,6 +59,8 @@ def write_call(audit: AuditData, defaults: Mapping[str, object] | None = None) -
         if name not in columns and value is not None:
             is_variable = name in _COLUMNS and not (in_data and _is_name(value))
             arguments[name] = name if is_variable else repr(value)
+    if "group_probabilities" in arguments:
+        del arguments["sensitive_features"]
     arguments["rng"] = repr(audit.seed)
     return f"import fairperm\n\n{_write_arguments('audit', arguments, defaults or {})}"
 
@@ -134,5 +136,7 @@ def find_used_columns(audit: AuditData) -> list[str]:
 
 def _is_name(value: Any) -> bool:
     """Whether a value names columns; what holds data is described by its size."""
+    if isinstance(value, Mapping):
+        return all(map(_is_name, value.values()))
     names = value if isinstance(value, list) else [value]
     return all(isinstance(one, str) and " values (" not in one for one in names)

@@ -72,6 +72,8 @@ _SCHEMES = {
     "at once. In a set, the rows of a group count as their mean.",
     "clusters": "Group labels were exchanged{within} among the clusters of both groups, each as a "
     "whole.",
+    "probabilities": "Groups are known only as probabilities. Of two groups, these were exchanged "
+    "among all {units}; of more, or in clusters, the gap is compared with the normal distribution.",
     "lists": "Group labels were exchanged{within} among the items of each list.",
 }
 _STUDENTIZED = "Each gap was divided by its standard error, computed "

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, starmap
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,7 +19,7 @@ from fairperm._utils import checks
 from fairperm._utils.arrays import Array, Booleans, Integers
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE, format_count, format_level, format_name
 from fairperm._utils.sorting import sort_key
-from fairperm.data.arguments import Column, Columns, Frame, Inputs, Label
+from fairperm.data.arguments import Column, Columns, Frame, Inputs, Label, ProxyAssumption
 from fairperm.data.columns import Column as CodedColumn
 from fairperm.data.columns import (
     Source,
@@ -28,9 +28,11 @@ from fairperm.data.columns import (
     library_of,
 )
 from fairperm.data.copies import as_copies, collect_table, count_copies
+from fairperm.data.proxies import name_attribute
 from fairperm.data.reading import MISSING_GROUP, read_table
 from fairperm.data.sample import Sample
 from fairperm.errors import InputError, InputTypeError, Shown, argument, rename_arguments, shown
+from fairperm.hypothesis_tests.small_groups import MIN_INFLUENTIAL_ROWS
 from fairperm.metrics.registry import get_metric
 from fairperm.selection.impact import (
     Applicants,
@@ -40,9 +42,11 @@ from fairperm.selection.impact import (
     compare_with_best,
     find_best,
 )
+from fairperm.selection.proxies import NORMAL, LikelyGroup
 from fairperm.selection.result import Details, SelectionAudit, SelectionRow, UnknownCount
 from fairperm.selection.strata import StratifiedGroup, homogeneity_pvalue, weigh_strata
 
+A = TypeVar("A", bound=Applicants)
 MEDIAN = "median"
 _UNKNOWN = re.compile(
     r"(un|not )(known|disclosed|stated|specified|reported|declared)|not (provided|given|answered)|"
@@ -61,7 +65,9 @@ def selection_audit(
     selected: Column | None = None,
     *,
     score: Column | None = None,
-    sensitive_features: Columns,
+    sensitive_features: Columns | None = None,
+    group_probabilities: Columns | None = None,
+    proxy_assumption: ProxyAssumption = "outcome_given_group",
     control_features: Columns | None = None,
     count: Column | None = None,
     applicants: Column | None = None,
@@ -90,6 +96,10 @@ def selection_audit(
         A score of each applicant, instead: selected are those above the ``threshold``.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several, as in :func:`fairperm.audit`.
+    group_probabilities, proxy_assumption
+        As in :func:`fairperm.permutation_test`: one attribute whose groups are known only as
+        probabilities, instead of `sensitive_features`. Intervals and p are then those of the normal
+        limit, and groups that say no more than 20 applicants of known groups have no ratio.
     control_features : array-like, frame, mapping, str or list of str, optional
         Strata, such as requisitions: rates are standardized to the strata of all applicants.
     count : array-like or str, optional
@@ -176,15 +186,19 @@ def selection_audit(
         y_pred=selected,
         y_score=score,
         sensitive_features=sensitive_features,
+        group_probabilities=group_probabilities,
+        proxy_assumption=proxy_assumption,
         control_features=control_features,
         pos_label=pos_label,
-        missing="group",
+        missing="group" if group_probabilities is None else "error",
         data=data,
         must_keep=_MUST_KEEP,
         ignore_index=ignore_index,
     )
     if applicants is not None:
-        _refuse_with_applicants(count=count, score=score, pos_label=pos_label)
+        _refuse_with_applicants(
+            count=count, score=score, pos_label=pos_label, group_probabilities=group_probabilities
+        )
         inputs = _expand_summary(inputs, applicants)
     with rename_arguments({"y_pred": "selected", "y_score": "score"}):
         if applicants is None and count is not None:
@@ -192,10 +206,19 @@ def selection_audit(
         table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
     cut = None if score is None else _find_cut(table, threshold)
     is_selected = table.columns["y_pred"] if cut is None else table.columns["y_score"] > cut
-    names = _name_attributes(table, sensitive_features, in_data=data is not None)
     rows: list[SelectionRow] = []
     unknowns: list[UnknownCount] = []
     notes = list(table.notes)
+    names: tuple[str, ...] = ()
+    if table.probabilities is None:
+        names = _name_attributes(table, sensitive_features, in_data=data is not None)
+    else:
+        name, likely = name_attribute(inputs), LikelyGroup.list_all(table, is_selected)
+        sure = {one: each for one, each in likely.items() if each.effective >= MIN_INFLUENTIAL_ROWS}
+        with rename_arguments({"sensitive_features": "group_probabilities"}):
+            some = _choose_compared(name, sure, share, is_combined=False)
+        rows += _make_rows(name, likely, some, bound, level)
+        notes += [NORMAL, *_note_left_out(name, likely, some, share)]
     for name, members, is_combined in _list_attributes(table, names, intersections=intersections):
         unnamed = [is_unknown(one) for one in members]
         found, n_unknown = _count(table, is_selected, members, unnamed)
@@ -222,6 +245,7 @@ def selection_audit(
         four_fifths=bound,
         confidence_level=level,
         n_strata=len(table.strata),
+        proxy_assumption=table.assumption or None,
         details=details,
         notes=tuple(notes),
         frame_library=library_of(data),
@@ -316,6 +340,8 @@ def _list_attributes(
 ) -> Iterator[tuple[str, list[Hashable], bool]]:
     """Yield each attribute with the group of each of the table's groups, then all together."""
     # the last value is True for all together
+    if not names:
+        return
     if len(names) == 1:
         yield names[0], list(table.groups), False
         return
@@ -419,8 +445,8 @@ def _is_missing(name: Hashable) -> bool:
 
 
 def _choose_compared(
-    attribute: str, groups: dict[Hashable, Group], share: float, *, is_combined: bool
-) -> dict[Hashable, Group]:
+    attribute: str, groups: Mapping[Hashable, A], share: float, *, is_combined: bool
+) -> dict[Hashable, A]:
     """Return the groups that are large enough to be compared."""
     # raises InputError if they cannot be; combinations of attributes may be too small
     total = sum(group.applicants for group in groups.values())
@@ -442,7 +468,7 @@ def _choose_compared(
 
 def _make_rows(
     attribute: str,
-    groups: dict[Hashable, Group],
+    groups: Mapping[Hashable, Applicants],
     compared: Mapping[Hashable, Applicants],
     bound: float,
     level: float,
@@ -491,7 +517,7 @@ def _add_differences(
 
 def _note_left_out(
     attribute: str,
-    groups: Mapping[Hashable, Group],
+    groups: Mapping[Hashable, Applicants],
     compared: Mapping[Hashable, Applicants],
     share: float,
 ) -> Iterator[str]:
@@ -501,6 +527,8 @@ def _note_left_out(
     if small and compared:
         have = format_count(len(small), "group has", "groups have")
         few = f"less than {format_level(share)} of the applicants"
+        if any(isinstance(groups[one], LikelyGroup) for one in small):
+            few += f", or fewer than {MIN_INFLUENTIAL_ROWS} effective ones"
         yield f"{name}: {have} {few}, and no impact ratio."
     elif small:
         yield f"{name}: no impact ratios, because fewer than two groups can be compared."

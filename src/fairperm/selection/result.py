@@ -18,6 +18,7 @@ from fairperm._utils.formatting import (
     format_percent,
     format_pvalue,
 )
+from fairperm.data.proxies import Assumption
 from fairperm.errors import InputTypeError
 from fairperm.hypothesis_tests.results.answers.selection import answer_impact
 from fairperm.hypothesis_tests.results.gaps import ResultWithFrame, json_ready
@@ -29,7 +30,7 @@ from fairperm.hypothesis_tests.results.text import (
 )
 
 if TYPE_CHECKING:
-    from fairperm.selection.impact import Group, Impact
+    from fairperm.selection.impact import Applicants, Impact
 
 __all__ = ["Details", "SelectionAudit", "SelectionRow", "UnknownCount"]
 
@@ -105,7 +106,7 @@ class SelectionRow:
         cls,
         attribute: str,
         name: Hashable,
-        group: Group,
+        group: Applicants,
         impact: Impact | None,
         applicants_to_decide: float | None,
         rate_interval: tuple[float, float],
@@ -215,6 +216,8 @@ class SelectionAudit(ResultWithFrame):
         The options.
     n_strata : int
         The number of strata.
+    proxy_assumption : str or None
+        What the rates rest on where groups are known only as probabilities.
     details : Details
         Source, dates and reasons, as they were given.
     notes : tuple of str
@@ -230,6 +233,7 @@ class SelectionAudit(ResultWithFrame):
     four_fifths: float
     confidence_level: float
     n_strata: int = 1
+    proxy_assumption: str | None = None
     details: Details = field(default_factory=Details)
     notes: tuple[str, ...] = ()
 
@@ -265,8 +269,11 @@ class SelectionAudit(ResultWithFrame):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The answer of each attribute with groups to compare."""
-        return tuple(self._answer(one) for one in self.attributes if self.compared(one))
+        """The answer of each attribute with groups to compare, and what they rest on."""
+        found = [self._answer(one) for one in self.attributes if self.compared(one)]
+        if self.proxy_assumption is not None:
+            found.append(Assumption(self.proxy_assumption).sentences)
+        return tuple(found)
 
     def _answer(self, attribute: str) -> str:
         rows, low = self.compared(attribute), self.lowest(attribute)

@@ -50,7 +50,8 @@ AUDITS = (
 @command(
     "audit",
     "files label prediction score group metric margin report",
-    f"class_score threshold matched names score_bins distance ranking query k {AUDITS} fail_on",
+    "class_score threshold group_probability proxy proxy_assumption matched names score_bins "
+    f"distance ranking query k {AUDITS} fail_on",
     example="fairperm audit predictions.csv --label repaid --prediction approved \\\n"
     "    --group sex --group race --metric fpr --report audit.html",
 )
@@ -176,9 +177,9 @@ def _sweep(audit: Audit, run: Run) -> Sweeps:
     if score is None or not audit.settings["metrics"]:
         return Sweeps()
     reason = "" if given["label"] else "sweeps need --label."
-    for option in ("cluster", "matched", "names", "weight"):
+    for option in ("cluster", "matched", "names", "weight", "group_probability"):
         if given[option]:
-            reason = reason or f"sweeps do not support --{option}."
+            reason = reason or f"sweeps do not support --{option.replace('_', '-')}."
     if reason:
         return Sweeps([], dict.fromkeys(audit.settings["attributes"], reason))
     options = as_arguments(run.options, given, loaded)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     "test",
     "files label prediction score threshold group@one pair metric@one",
     "margin@one ratio@one better class_score pos_label control stratum_weights cluster "
-    "split_clusters matched names weight count missing score_bins scheme variance alternative "
-    "resamples bootstraps confidence_level seed jobs READING json quiet config debug",
+    "split_clusters group_probability proxy proxy_assumption matched names weight count missing "
+    "score_bins scheme variance alternative resamples bootstraps confidence_level seed jobs "
+    "READING json quiet config debug",
     example="fairperm test predictions.csv --label repaid --prediction approved \\\n"
     "    --group sex --metric fpr",
 )

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     "selection",
     "files selected score@selection threshold@selection group@columns control count applicants "
     "report xlsx fail_on@selection",
-    "pos_label@selection unknown intersections@selection minimum_share four_fifths "
-    "confidence_level source from_ to why_excluded READING title author note json csv raw_names "
-    "markdown junit quiet config debug",
+    "group_probability proxy_assumption pos_label@selection unknown intersections@selection "
+    "minimum_share four_fifths confidence_level source from_ to why_excluded READING title author "
+    "note json csv raw_names markdown junit quiet config debug",
     example="fairperm selection applicants.xlsx --selected hired --group sex \\\n"
     "    --group race --report ratios.html",
 )

@@ -42,7 +42,13 @@ from fairperm.cli.files.sql import (
 )
 from fairperm.cli.files.temporary import make_private_folder
 from fairperm.cli.outputs import OUTPUTS
-from fairperm.cli.values import find_metric, list_columns, parse_columns, parse_pairs
+from fairperm.cli.values import (
+    find_metric,
+    list_columns,
+    parse_columns,
+    parse_pairs,
+    parse_probabilities,
+)
 from fairperm.errors import (
     FairpermError,
     InputError,
@@ -73,6 +79,8 @@ COLUMNS = {  # of columns, by the options that name them
     "prediction_new": types.LABEL,
     "score_new": types.NUMBER,
     "group": types.NAME,
+    "group_probability": types.NUMBER,
+    "proxy": types.NAME,
     "feature": types.LABEL,
     "control": types.NAME,
     "cluster": types.NAME,
@@ -234,6 +242,7 @@ def read_columns(
     of_classes = parse_columns("--class-score", params.get("class_score"))
     _check_class_scores(kinds, of_classes, params)
     groups, features = params.get("group") or (), tuple(params.get("feature") or ())
+    _, probabilities = parse_probabilities(params.get("group_probability"))
     needing = [one.name for one in kinds if "y_true" in one.columns]
     if not label and needing:
         raise InputError(
@@ -242,7 +251,7 @@ def read_columns(
         )
     if "feature" in params and not features:
         raise InputError("--feature must be given: a column that describes subgroups.")
-    if "feature" not in params and not groups:
+    if "feature" not in params and not groups and not probabilities:
         raise InputError("--group must be given: the column of a protected attribute.")
     distances, rankings = params.get("distance"), params.get("ranking")
     needs_output = distances or rankings or any(set(one.columns) - {"y_true"} for one in kinds)
@@ -252,12 +261,14 @@ def read_columns(
     can_count = can_count and not rankings
     prediction_new, score_new = params.get("prediction_new"), params.get("score_new")
     moves_together = any(params.get(one) for one in ("cluster", "matched", "weight"))
+    moves_together = moves_together or bool(probabilities)
     has_counts = params.get("count") is not None
     has_other_tests = bool(features or distances or rankings or prediction_new or score_new)
     columns = {
         **params,
         "score": score if not can_count or prediction is None else None,
         "class_score": [*of_classes.values()],
+        "group_probability": probabilities,
         "score_new": score_new if not can_count or prediction_new is None else None,
         "group": groups
         if isinstance(groups, str)
@@ -354,12 +365,14 @@ def read_selection(
         raise InputError(
             "--selected or --score must be given: the column of who was selected, or of scores."
         )
-    if not params["group"]:
+    _, probabilities = parse_probabilities(params["group_probability"])
+    if not params["group"] and not probabilities:
         raise InputError("--group must be given: the column of a protected attribute.")
     selected = types.LABEL if params["applicants"] is None else types.NUMBER
     wanted = Wanted(
-        columns=_list_columns(params, selected=selected),
-        needs_rows=any(params[one] is not None for one in ("score", "count", "applicants")),
+        columns=_list_columns({**params, "group_probability": probabilities}, selected=selected),
+        needs_rows=bool(probabilities)
+        or any(params[one] is not None for one in ("score", "count", "applicants")),
     )
     return _read_wanted(params, wanted, with_hashes=with_hashes)
 

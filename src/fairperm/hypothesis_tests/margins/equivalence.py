@@ -8,7 +8,7 @@ from typing import Unpack
 
 from fairperm._utils.checks import number
 from fairperm._utils.signatures import complete, shares
-from fairperm.data.arguments import Column, Columns, ModelArguments
+from fairperm.data.arguments import Column, Columns, ModelArguments, ProxyAssumption
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -37,6 +37,9 @@ class MarginArguments(ModelArguments, total=False):
     """
 
     matched: Columns | None
+    group_probabilities: Columns | None
+    proxy_assumption: ProxyAssumption
+    proxy: Columns | None
     names: Column | None
     score_bins: int | None
 

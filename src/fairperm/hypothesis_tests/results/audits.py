@@ -15,6 +15,7 @@ from fairperm._utils.formatting import (
     name_group,
     name_of_gap,
 )
+from fairperm.data.proxies import Assumption
 from fairperm.hypothesis_tests.results.answers.audits import answer_audit, answer_row
 from fairperm.hypothesis_tests.results.gaps import json_ready, without_answer
 
@@ -415,9 +416,18 @@ class AuditData:
 
     @property
     def has_plain_rows(self) -> bool:
-        """Whether rows have no weights, and are not in clusters, matched sets or ranked lists."""
-        is_ranked = bool(self.settings.get("rankings"))
-        return not (self.is_weighted or self.is_clustered or self.is_matched or is_ranked)
+        """Whether rows have no weights, and are not in clusters, matched sets or ranked lists.
+
+        Nor are their groups known only as probabilities.
+        """
+        is_special = bool(self.settings.get("rankings")) or self.assumption is not None
+        return not (self.is_weighted or self.is_clustered or self.is_matched or is_special)
+
+    @property
+    def assumption(self) -> Assumption | None:
+        """What gaps rest on where groups are known only as probabilities."""
+        given = self.settings.get("proxy_assumption")
+        return None if given is None else Assumption(given)
 
     @property
     def units(self) -> Units:

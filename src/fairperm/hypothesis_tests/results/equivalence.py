@@ -146,14 +146,15 @@ class EquivalenceTestResult(PlainResult):
         if has_clusters(test):
             stated += ", by clusters"
         if self.holds_at(level_of(self)):
-            return sentence(f"{head}; {what} is shown to lie {ends} ({stated})")
+            return sentence(f"{head}; {what} is shown to lie {ends} ({stated})") + test.rests_on
         claim = "equivalence" if self.lower and self.upper else "non-inferiority"
         interval = write(self.confidence_interval)
         level = format_level(2 * self.confidence_level - 1)
-        return sentence(
+        text = sentence(
             f"{head}; {claim} not established ({stated}): the {level} interval of {what}, "
             f"{interval}, is not all {ends}"
         )
+        return text + test.rests_on
 
     def _lines(self) -> list[tuple[str, str]]:
         names, signed = self.permutation.names, self.scale == "difference"

@@ -233,7 +233,12 @@ class GapResult(ResultWithPValue):
     @property
     def answer(self) -> str:
         """Which group is higher, by how much, and whether chance explains it."""
-        return answer_gap(self)
+        return f"{answer_gap(self)}{self.rests_on}"
+
+    @property
+    def rests_on(self) -> str:
+        """What the gap is only known by, to follow an answer; "" if groups are known."""
+        return ""
 
     def _lines(self) -> list[tuple[str, str]]:
         name, gap = "difference", format_number(self.difference, signed=not self.is_joint)

@@ -20,6 +20,7 @@ from fairperm.hypothesis_tests.results.audits import (
 from fairperm.hypothesis_tests.results.changes import GapChange, GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.results.gaps import BY_GROUP, PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+from fairperm.hypothesis_tests.results.proxies import ProxyTestResult
 
 _Audit = TypeVar("_Audit", bound=AuditData)
 _Result = TypeVar("_Result", PermutationTestResult, ModelComparisonResult, OmnibusTestResult)
@@ -52,7 +53,9 @@ def _read_row(plain: Mapping[str, Any]) -> AuditRow:
     values["groups"] = _read_group(plain["groups"])
     if "change" in plain:
         values["change"] = _read_change(plain["change"])
-    return AuditRow(result=_read_test(PermutationTestResult, plain["test"]), **values)
+    of_proxies = "proxy_assumption" in (plain["test"] or {})
+    kind = ProxyTestResult if of_proxies else PermutationTestResult
+    return AuditRow(result=_read_test(kind, plain["test"]), **values)
 
 
 def _read_change(plain: Mapping[str, Any]) -> GapChange:

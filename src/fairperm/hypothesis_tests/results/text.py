@@ -287,6 +287,6 @@ def state_min_group_size(audit: AuditData) -> str:
         units = "names"
     elif audit.is_clustered:
         units = "effective relevant clusters"
-    elif audit.is_weighted:
+    elif audit.is_weighted or audit.assumption is not None:
         units = "effective relevant rows"
     return f"Groups with {least} {units} get no verdict."

@@ -38,11 +38,15 @@ if TYPE_CHECKING:
 
 
 def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = None) -> str:
-    """Return how many gaps are real, the largest, and what stays open.
+    """Return how many gaps are real, the largest, what stays open, and what that rests on.
 
     ``name`` returns the names of a row's groups, if they are not to have their own.
     """
-    name = name or _name_row
+    found = _answer_gaps(audit, name or _name_row)
+    return found if audit.assumption is None else f"{found} {audit.assumption.sentences}"
+
+
+def _answer_gaps(audit: AuditData, name: Callable[[AuditRow], Names]) -> str:
     counts = {one: sum(row.verdict == one for row in audit.rows) for one in _VERDICTS}
     judged = [row for row in audit.rows if row.verdict != "too small"]
     if audit.compares_models:
