@@ -19,7 +19,7 @@ from fairperm._utils.formatting import (
 from fairperm.engines.estimates import Gaps, join_gaps
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, argument, shown
-from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests import cautions, small_groups
 from fairperm.hypothesis_tests.matched import check_statistic, check_values
 from fairperm.hypothesis_tests.proxies.bounds import bound_gap
 from fairperm.hypothesis_tests.proxies.estimates import Rows
@@ -290,7 +290,7 @@ def _note_few(
     if n >= least:
         return []
     if n == 0:
-        return [small_groups.note_zero_error(metric.name)]
+        return [cautions.note_zero_error(metric.name)]
     one = "cluster" if is_clustered else "row"
     few = format_count(min(max(round(n), 1), least - 1), one)
     return [
