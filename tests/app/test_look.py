@@ -93,6 +93,22 @@ def test_summaries(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "values", [("Hired", "Not Hired"), ("Hired", "Rejected", "Withdrawn")], ids=["two", "three"]
+)
+def test_values_say_who_was_selected(tmp_path: Path, values: tuple[str, ...]) -> None:
+    """Although there are a score, and another column with two values."""
+    rows = "".join(
+        f"{i},{values[i % len(values)]},{'FM'[i % 2]},{'yn'[i % 3 % 2]},{i % 50 + 0.5}\n"
+        for i in range(120)
+    )
+    found = see(tmp_path, f"Applicant ID,Disposition,Gender,Referral,Score\n{rows}")
+    form = Form({}, found)
+    assert form.question.command == "selection"
+    assert form.options() == ["--selected=Disposition", "--group=Gender", "--pos-label=Hired"]
+    assert "it says “Hired”" in form.why("selected")
+
+
 def test_many_groups_are_compared_with_the_rest(tmp_path: Path) -> None:
     rows = "".join(f"{i % 2},{i % 3 % 2},g{i % 30}\n" for i in range(300))
     form = Form({}, see(tmp_path, f"outcome,decision,group\n{rows}"))

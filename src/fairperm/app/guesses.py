@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MAX_GROUPS = 50
 _MAX_CHOSEN_GROUPS = 4  # attributes chosen at first
 _MAX_CODED_GROUPS = 12
+_MAX_STATUSES = 12  # values of a column, of which one means yes
 _MAX_SUMMARY_ROWS = 1000  # of a table of counts
 _YES_WORDS = (
     "1 y yes true t ja j wahr oui o vrai si hired selected accepted approved admitted granted "
@@ -22,14 +23,18 @@ _YES_WORDS = (
     "zusage bewilligt angenommen befördert bestanden positiv retenu admis accepté high hoch"
 )
 _YES = frozenset(_YES_WORDS.split())
+_SELECTED_WORDS = (
+    "approved accepted admitted hired selected selection invited offer offered shortlisted granted "
+    "promoted passed hire eingestellt ausgewählt eingeladen zusage zugesagt bewilligt befördert "
+    "retenu embauché admis"
+)
+_SELECTED = frozenset(_SELECTED_WORDS.split())
 _NAMES = {
     "label": "label labels truth true actual outcome target observed real y gt recid recidivism "
     "default defaulted repaid churn success happened ergebnis tatsächlich wahr rückfall ausfall "
     "zielgröße résultat réel",
-    "prediction": "prediction predicted predict pred yhat hat decision decided approved accepted "
-    "admitted hired selected selection invited offer offered shortlisted granted promoted passed "
-    "hire entscheidung eingestellt ausgewählt eingeladen zusage zugesagt bewilligt vorhersage "
-    "prognose befördert décision retenu embauché admis",
+    "prediction": "prediction predicted predict pred yhat hat decision decided entscheidung "
+    f"vorhersage prognose décision {_SELECTED_WORDS}",
     "score": "score scores prob probability proba risk rating points decile percentile punkte "
     "punktzahl wahrscheinlichkeit bewertung risiko probabilité",
     "old": "old alt before current bisher bisherig ancien",
@@ -71,9 +76,13 @@ def guess_roles(found: Look) -> dict[str, Guess]:
             return
         fitting = [one for one in found.columns if one.name not in taken and fits(one)]
         named = [one for one in fitting if is_named(one.name, role)]
+        if role in {"prediction", "selected"}:
+            named = named or [one for one in fitting if _said_values(one)]
         if chosen := (named or (fitting if by_value else []))[:1]:
             word = next(iter(split_name(chosen[0].name) & _WORDS[role]), "")
             why = f"its name says “{word}” and " if word else ""
+            if named and not word:
+                why = f"it says “{_said_values(chosen[0])[0]}” and "
             taken.add(chosen[0].name)
             guesses[role] = Guess((chosen[0].name,), f"{why}{what.format(chosen[0])}")
 
@@ -89,6 +98,8 @@ def guess_roles(found: Look) -> dict[str, Guess]:
     choose("prediction", _is_binary, two)
     choose("label", _is_binary, two)
     choose("score", _is_score, many)
+    if "prediction" not in guesses:
+        choose("selected", _is_status, "it has {0.n_distinct} values")
     if found.n_rows <= _MAX_SUMMARY_ROWS:
         choose("applicants", _is_count, whole)
         choose("count", _is_count, whole)
@@ -97,7 +108,8 @@ def guess_roles(found: Look) -> dict[str, Guess]:
     groups = (groups or [one for one in free if one.kind == "text"])[:_MAX_CHOSEN_GROUPS]
     taken |= {one.name for one in groups}
     choose("score", _is_share, many, by_value=True)
-    choose("label", _is_binary, two, by_value=True)
+    by_value = not any(_is_status(one) and _is_of_selection(one) for one in found.columns)
+    choose("label", _is_binary, two, by_value=by_value)
     fits = _is_count if "applicants" in guesses else _is_binary
     taken -= {one.column for role, one in guesses.items() if not role.endswith("_new")}
     taken -= {one.name for one in groups} if fits is _is_count else set()
@@ -124,8 +136,10 @@ def guess_question(guesses: Collection[str]) -> str:
 
 
 def guess_positive(column: Column | None) -> str | None:
-    """Return the value that means yes; empty if two values do not say it, None if none must be."""
-    if column is None or len(column.values) != 2:
+    """Return the value that means yes; empty if the values do not say it, None if none must be."""
+    if column is None or not 2 <= len(column.values) <= _MAX_STATUSES:
+        return None
+    if len(column.values) > 2 and column.kind != "text":
         return None
     if sorted(column.texts) in (["0", "1"], ["false", "true"]):
         return None
@@ -179,6 +193,25 @@ def _has(column: Column, role: str) -> bool:
 
 def _is_binary(column: Column) -> bool:
     return column.n_distinct == 2
+
+
+def _is_status(column: Column) -> bool:
+    """Whether the values are two, or some of which one says who was selected."""
+    return _is_binary(column) or (
+        column.kind == "text"
+        and 2 < column.n_distinct <= _MAX_STATUSES
+        and bool(_said_values(column))
+    )
+
+
+def _said_values(column: Column) -> list[str]:
+    """Return the values that say that somebody was selected."""
+    return [one for one in column.texts if one.strip().casefold() in _SELECTED]
+
+
+def _is_of_selection(column: Column) -> bool:
+    """Whether a column says who was selected, rather than what a model predicts."""
+    return bool(split_name(column.name) & _SELECTED or _said_values(column))
 
 
 def _is_score(column: Column) -> bool:

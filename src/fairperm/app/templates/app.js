@@ -173,7 +173,7 @@
     if (changes) parts.push(changes); // the rest is about the old model
     else {
       const about = (one) => !SKIPPED.includes(one.getAttribute("aria-labelledby"));
-      parts.push(tiles, ...Array.from(main.querySelectorAll("section")).filter(about));
+      parts.push(tiles || main.querySelector(".case"), ...Array.from(main.querySelectorAll("section")).filter(about));
     }
     const charts = report.getElementById("charts"), old = $("charts");
     if (old) old.remove();
