@@ -21,13 +21,15 @@ from fairperm.cli.files.formats import (
     MISSING,
     TEXTS,
     ReadOptions,
+    explain_reason,
     find_files,
     list_sheets,
     open_bytes,
     open_relation,
 )
+from fairperm.cli.files.loading import name_files_in_errors
 from fairperm.cli.files.sql import connect
-from fairperm.errors import InputError
+from fairperm.errors import InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,6 +140,14 @@ class Look:
 def look(name: str, folder: Path, given: Mapping[str, Any]) -> Look:
     """Return what a file looks like; ``given`` corrects how it is read."""
     (file,) = find_files([name], None, folder)
+    try:
+        with name_files_in_errors([file], folder):
+            return _look(file, folder, given)
+    except OSError as error:  # a compressed file is damaged
+        raise InputError(f"{shown(file.name)} cannot be read: {explain_reason(error)}.") from error
+
+
+def _look(file: InputFile, folder: Path, given: Mapping[str, Any]) -> Look:
     sheets: tuple[str, ...] = ()
     if file.format == "xlsx":
         heads = list_sheets(file, _HEAD_LINES)

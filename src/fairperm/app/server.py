@@ -233,7 +233,7 @@ class Page:
                 if isinstance(told, Progress):
                     yield {"done": told.done, "total": told.total}
                 elif isinstance(told, Failed):
-                    yield {"error": in_page_words(told.why)}
+                    yield {"error": self._say(told.why)}
                 else:
                     opened.look = told
                     form = Form({}, told)
@@ -282,7 +282,7 @@ class Page:
                         html = take.render(answer=told, run=key, tab=name)
                         yield {"run": key, "take": html, "seed": told.seed}
                     else:
-                        yield {"error": in_page_words(told.why)}
+                        yield {"error": self._say(told.why)}
         finally:
             if not is_done:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -318,6 +318,11 @@ class Page:
             texts = (_read_template(f"fairperm.{room}", one) for room, one in names)
             return Response("\n".join(texts), media_type=kind)
         return Response(_read_template(package, name), media_type=kind)
+
+    def _say(self, why: str) -> str:
+        """Return what went wrong in the page's words, without the private folders of files."""
+        private = re.escape(str(self.folder.resolve()))
+        return in_page_words(re.sub(rf"{private}/(\w+/)*", "", why))
 
     def _make_folder(self, parent: Path) -> Path:
         folder = parent / secrets.token_hex(6)

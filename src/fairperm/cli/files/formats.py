@@ -85,7 +85,9 @@ class InputFile:
                 for block in _read(file, self.name):
                     digest.update(block)
         except OSError as error:
-            raise InputError(f"{shown(self.name)} cannot be read: {_reason(error)}.") from error
+            raise InputError(
+                f"{shown(self.name)} cannot be read: {explain_reason(error)}."
+            ) from error
         return {
             "path": self.name,
             "format": self.format,
@@ -174,7 +176,7 @@ def _make_readable(path: Path, folder: Path) -> Path:
                 _copy(_read(source, name), copy, name)
                 return copy
     except OSError as error:
-        raise InputError(f"{shown(name)} cannot be read: {_reason(error)}.") from error
+        raise InputError(f"{shown(name)} cannot be read: {explain_reason(error)}.") from error
     if head.startswith(b"BZh"):
         hint = "Compress it with gzip or zstd, or not at all."
         raise InputError(f"{shown(name)} is compressed with bzip2. {hint}")
@@ -199,10 +201,10 @@ def _read(source: BinaryIO, name: str) -> Iterator[bytes]:
         while block := source.read(1 << 20):
             yield block
     except OSError as error:
-        raise InputError(f"{shown(name)} cannot be read: {_reason(error)}.") from error
+        raise InputError(f"{shown(name)} cannot be read: {explain_reason(error)}.") from error
 
 
-def _reason(error: OSError) -> str:
+def explain_reason(error: OSError) -> str:
     """Return what went wrong, of which the libraries of compressed files give only a text."""
     return error.strerror or str(error).removesuffix(".")
 
@@ -225,7 +227,7 @@ def _copy(blocks: Iterable[bytes], path: Path, name: str) -> None:
                     )
                 target.write(block)
     except OSError as error:
-        raise InputError(describe_full_folder(path.parent, _reason(error))) from error
+        raise InputError(describe_full_folder(path.parent, explain_reason(error))) from error
 
 
 def describe_full_folder(folder: Path, reason: str) -> str:
@@ -729,7 +731,7 @@ def _read_as_utf8(file: InputFile, encoding: str) -> Iterator[bytes]:
         message = f"{shown(file.name)} is not in the encoding {encoding}: {error}."
         raise InputError(message) from error
     except OSError as error:
-        raise InputError(f"{shown(file.name)} cannot be read: {_reason(error)}.") from error
+        raise InputError(f"{shown(file.name)} cannot be read: {explain_reason(error)}.") from error
 
 
 def open_bytes(path: Path) -> io.BufferedReader:

@@ -408,7 +408,7 @@ def _read_wanted(
             clear_errors: Callable[[], AbstractContextManager[None]] = nullcontext
             data: Any
             if _needs_database(files, options, wanted):
-                clear_errors = partial(_clear_errors, files, folder)
+                clear_errors = partial(name_files_in_errors, files, folder)
                 with clear_errors():
                     data, columns = _open_data(stack, files, folder, options, wanted)
             else:
@@ -492,7 +492,7 @@ def _check_repeats(
 
 
 @contextmanager
-def _clear_errors(files: Sequence[InputFile], folder: Path) -> Iterator[None]:
+def name_files_in_errors(files: Sequence[InputFile], folder: Path) -> Iterator[None]:
     """Turn an error of DuckDB into one sentence with the user's names of files."""
     import duckdb
     import pyarrow as pa
