@@ -342,7 +342,7 @@ class Audit(AuditData):
         ...     sensitive_features="sex", metrics="fpr", rng=1,
         ... )
         >>> print(audit.to_model_card())
-        The false positive rate of ...
+        Male's false positive rate is 0.1 points higher than Female's (30.3 % v 30.2 %); ...
         """
         from fairperm.auditing.model_card import as_model_card
 

@@ -76,7 +76,7 @@ class InfluentialRows:
         known = observed.known_variance(comparison.weights)
         for i, part, number, variance in count_influential(comparison, rates=not is_plain):
             effective[i], few = number, number < enough
-            if is_uneven and (linear or part.walk):
+            if is_uneven and not plan.is_chosen and (linear or part.walk):
                 extra[i] = np.fmax(variance - known[i], 0.0)
             if is_of_totals(part):
                 continue
