@@ -74,9 +74,12 @@ def definition(x: Array, y: Array, method: str) -> tuple[float, float, float]:
     w = x * y
     if method == "spearman":
         w = w + earlier_x @ y / n + earlier_y @ x / n
-    scale = math.sqrt((x**2).sum() * (y**2).sum())
-    cubed = (w**3).sum() / (w**2).sum() ** 1.5 if (w**2).sum() > 1e-24 * scale**2 else 0.0
-    return (x * y).sum() / scale, math.sqrt((w**2).sum()) / scale, cubed
+    length_x, length_y = np.linalg.norm(x), np.linalg.norm(y)
+    scale = length_x * length_y
+    r = (x * y).sum() / scale
+    influence = x * y / scale - r * ((x / length_x) ** 2 + (y / length_y) ** 2) / 2
+    error = math.sqrt((w**2).sum()) / scale
+    return r, error, (influence**3).sum() / error**3 if error > 1e-12 else 0.0
 
 
 def statistic(x: Array, y: Array, method: str, variance: str | None) -> float:
@@ -84,9 +87,7 @@ def statistic(x: Array, y: Array, method: str, variance: str | None) -> float:
     if variance is None:
         return r
     s = r / error if error > 1e-12 else 0.0
-    if variance == "delta" or abs(k) < 1e-6:
-        return s
-    return ((1 + k * s / 3) ** 3 - 1) / k + k / 6
+    return s if variance == "delta" else s + k * s**2 / 3 + k**2 * s**3 / 27 + k / 6
 
 
 @every_variance

@@ -193,11 +193,13 @@ def correlation_test(
     -----
     With x and y centred, the studentized statistic is S = r / √τ, where r = Σxy / √(Σx² Σy²) and
     τ = Σw² / (Σx² Σy²), recomputed in every permutation of y. For Pearson's correlation w = xy
-    (DiCiccio and Romano, 2017), whose skewness k = Σw³ / (Σw²)^{3/2} is removed in the sample and
-    in every permutation, too: H = S + kS²/3 + k²S³/27 + k/6 (Hall, 1992). Each tail's p-value is
-    then at least the normal one of H. Ranks depend on one another, so for Spearman's, of n rows,
-    w = xy + Σⱼ h(x, xⱼ) yⱼ / n + Σⱼ h(y, yⱼ) xⱼ / n with x and y ranks over n and h(a, b) 1 if
-    a < b, ½ if a = b and else 0: the correlation's influence function (Croux and Dehon, 2010).
+    (DiCiccio and Romano, 2017). The skewness k = Σψ³ / (Σw²)^{3/2} is removed in the sample and in
+    every permutation, too: H = S + kS²/3 + k²S³/27 + k/6 (Hall, 1992). With x and y of length one,
+    ψ = xy − r(x² + y²)/2 is a row's influence on r; Σw³ would count r itself as skewness. Each
+    tail's p-value is then at least the normal one of H. Ranks depend on one another, so for
+    Spearman's, of n rows, w = xy + Σⱼ h(x, xⱼ) yⱼ / n + Σⱼ h(y, yⱼ) xⱼ / n with x and y ranks over
+    n and h(a, b) 1 if a < b, ½ if a = b and else 0: the correlation's influence function (Croux and
+    Dehon, 2010).
     Without these terms the test would not hold its level where x and y are dependent. Since Σw
     is a multiple of Σxy, τ is zero only where r is, and then S = 0.
 
@@ -233,11 +235,11 @@ def correlation_test(
     >>> income = rng.uniform(0.1, 1, size=1000)
     >>> error = rng.normal(size=1000) / income**2  # uncorrelated, but larger for the poor
     >>> fairperm.correlation_test(income, error, rng=1)
-    Pearson's correlation of the 1,000 rows is −0.076; chance could explain it (p = 0.1360);
-    correlations from −0.194 to +0.025 are not ruled out.
-      correlation  −0.076  95 % interval −0.194 to +0.025
-      p-value      0.1360  two-sided, 1,999 draws (stopped early), 95 % interval 0.1138 to
-                   0.1589
+    Pearson's correlation of the 1,000 rows is −0.076; chance could explain it (p = 0.1400);
+    correlations from −0.175 to +0.026 are not ruled out.
+      correlation  −0.076  95 % interval −0.175 to +0.026
+      p-value      0.1400  two-sided, 1,999 draws (stopped early), 95 % interval 0.1295 to
+                   0.1632
       validity     Exact under independence; asymptotically valid for zero correlation under
                    dependence.
       rows         1,000 used, 0 left out for missing values
@@ -351,7 +353,7 @@ class CorrelationTest(PermutationTest[Array]):
 
 
 def _statistic(sums: Array, variance: Variance | None) -> Array:
-    """Return the statistic of every pairing, from its correlation, Σw² and Σw³."""
+    """Return the statistic of every pairing, from its correlation, Σw² and Σψ³."""
     statistic: Array = sums[0].copy()
     if variance is None:
         return statistic

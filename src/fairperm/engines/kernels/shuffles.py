@@ -34,7 +34,7 @@ class Margin(NamedTuple):
 
 @kernel
 def sums(x: Margin, y: Margin, order: Order) -> tuple[float, float, float]:
-    """Return the correlation of the pairs, Σw² and, for values, Σw³ in the test's notes."""
+    """Return the correlation of the pairs, Σw² and, for values, Σψ³ in the test's notes."""
     if x.per_rank > 0:
         return _rank_sums(x, y, order, np.empty((len(order), 2)), np.zeros((2, len(order) + 1)))
     return _product_sums(x.values, y.values[order])
@@ -47,7 +47,9 @@ def _product_sums(x: Array, y: Array) -> tuple[float, float, float]:
         product = x[i] * y[i]
         correlation += product
         square += product * product
-        cube += product * product * product
+    for i in range(len(x)):
+        influence = x[i] * y[i] - 0.5 * correlation * (x[i] * x[i] + y[i] * y[i])
+        cube += influence * influence * influence
     return correlation, square, cube
 
 
