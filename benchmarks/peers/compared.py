@@ -91,6 +91,10 @@ TOOLS = (
             QUESTION[9]: 'fairperm.selection_audit("p", sensitive_features="g", data=frame).rows',
             QUESTION[10]: 'fairperm.selection_audit("p", sensitive_features="g", data=frame)'
             ".rows[0].interval",
+            QUESTION[
+                11
+            ]: 'fairperm.permutation_test(None, "p", metric="selection_rate", data=frame, '
+            'group_probabilities={"a": 1 - likely, "b": likely}, progress=False).proxy_assumption',
             QUESTION[12]: 'fairperm.flip_test(lambda rows: rows["p"], frame, feature="g").interval',
             QUESTION[13]: 'fairperm.compare_models("y", "p", y_pred_new="q", metric="tpr", '
             f"{_FAIR}).pvalue",
@@ -188,8 +192,8 @@ TOOLS = (
         {
             QUESTION[0]: "BinaryFairnessMetrics.EqualOpportunity.get_score(y, p, member)",
             QUESTION[9]: "BinaryFairnessMetrics.DisparateImpact.get_score(p, member)",
-            QUESTION[11]: "BinaryFairnessMetrics.StatisticalParity.get_score(p, likely, query, "
-            "[1])",
+            QUESTION[11]: "BinaryFairnessMetrics.StatisticalParity.get_score(p, "
+            "np.stack([1 - likely, likely], axis=1).tolist(), query, [1])",
             QUESTION[20]: "BinaryMitigation.EqualizedOdds",
         },
     ),
@@ -274,7 +278,7 @@ def _data() -> dict[str, Any]:
         "counts": [[int(a.sum()), int(len(a) - a.sum())], [int(b.sum()), int(len(b) - b.sum())]],
         "found": frame[["g", "h"]].assign(found=np.where(y == 1, p, np.nan)),
         "crosstab": pd.DataFrame({"score": p.astype(float), "label_value": y, "g": g}),
-        "likely": [[1 - one, one] for one in np.where(g == "b", 0.8, 0.2)],
+        "likely": np.where(g == "b", 0.8, 0.2),
         "member": (g == "b").astype(int),
         "series": pd.Series(rng.normal(size=200)),
     }
