@@ -74,12 +74,12 @@ def definition(x: Array, y: Array, method: str) -> tuple[float, float, float]:
     w = x * y
     if method == "spearman":
         w = w + earlier_x @ y / n + earlier_y @ x / n
-    length_x, length_y = np.linalg.norm(x), np.linalg.norm(y)
+    length_x, length_y = math.sqrt((x**2).sum()), math.sqrt((y**2).sum())
     scale = length_x * length_y
-    r = (x * y).sum() / scale
+    r = float((x * y).sum()) / scale
     influence = x * y / scale - r * ((x / length_x) ** 2 + (y / length_y) ** 2) / 2
     error = math.sqrt((w**2).sum()) / scale
-    return r, error, (influence**3).sum() / error**3 if error > 1e-12 else 0.0
+    return r, error, float((influence**3).sum()) / error**3 if error > 1e-12 else 0.0
 
 
 def statistic(x: Array, y: Array, method: str, variance: str | None) -> float:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm._utils.checks import choice
 from fairperm._utils.sorting import sort_key
 from fairperm.data.columns import are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
@@ -97,12 +96,9 @@ def name_attribute(inputs: Inputs) -> str:
 
 
 def check_proxies(inputs: Inputs) -> None:
-    """Raise InputError for arguments that have no meaning with probabilities, or without them."""
-    choice("proxy_assumption", inputs.proxy_assumption, tuple(Assumption))
+    """Raise InputError for arguments that have no meaning with probabilities, or need them."""
     if inputs.group_probabilities is None:
-        if inputs.proxy is not None:
-            raise InputError(f"{argument('proxy')} needs {argument(NAME)}.")
-        return
+        raise InputError(f"{argument('proxy')} needs {argument(NAME)}.")
     for name in _OTHERS:
         given = getattr(inputs, name)
         if given is not None and given is not False:
@@ -116,9 +112,7 @@ def check_proxies(inputs: Inputs) -> None:
 
 
 def read_probabilities(inputs: Inputs, source: Source) -> dict[Hashable, Column]:
-    """Return the column of every group, in the order of their names; none if groups are known."""
-    if inputs.group_probabilities is None:
-        return {}
+    """Return the column of every group, in the order of their names."""
     _, given = name_proxies(inputs.group_probabilities, in_data=inputs.names_columns)
     found = {}
     for group, one in given.items():

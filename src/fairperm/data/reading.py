@@ -13,7 +13,7 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from unicodedata import normalize
 
 import narwhals.stable.v2 as nw
@@ -22,6 +22,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count, format_name
 from fairperm._utils.sorting import sort_key
+from fairperm.data.arguments import ProxyAssumption
 from fairperm.data.columns import (
     Column,
     Index,
@@ -82,7 +83,9 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     """
     given = inputs
     missing = choice("missing", inputs.missing, ("error", "drop", "group"))
-    check_proxies(inputs)
+    choice("proxy_assumption", inputs.proxy_assumption, get_args(ProxyAssumption))
+    if inputs.group_probabilities is not None or inputs.proxy is not None:
+        check_proxies(inputs)
     for one, suffix in models_of(inputs):
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
@@ -91,11 +94,13 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     if source is None:
         inputs, source = open_source(inputs, metric)
     measured = source.measured(inputs, metric)
-    probabilities = read_probabilities(inputs, source)
+    probabilities: Mapping[Hashable, Column] = {}
+    if inputs.group_probabilities is None:
+        features = source.features("sensitive_features", inputs.sensitive_features)
+    else:
+        features, probabilities = [], read_probabilities(inputs, source)
     attributes = {
-        "sensitive_features": []
-        if probabilities
-        else source.features("sensitive_features", inputs.sensitive_features),
+        "sensitive_features": features,
         "group_probabilities": [*probabilities.values()],
         "proxy": source.features("proxy", inputs.proxy),
         "control_features": source.features("control_features", inputs.control_features),
@@ -106,7 +111,6 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         "period": source.features("period", getattr(inputs, "period", None)),
     }
     if missing == "group":
-        features = attributes["sensitive_features"]
         attributes["sensitive_features"] = [_name_missing(one) for one in features]
     named = [*measured.items(), *((name, one) for name in attributes for one in attributes[name])]
     columns = [column for _, column in named]
