@@ -99,15 +99,12 @@ def rates(
 
 
 # What the test must find in one group, the small one first; the symmetric test misses the worse.
+# Balanced accuracy within labels is not among them: draws without their skewness have equal tails.
 WORSE: dict[str, tuple[Population, str]] = {
     "AUC 60/600, 0.69 v 0.87": (auc((60, 600), (0.69, 0.87)), "roc_auc"),
     "AUC 200/2000, 0.72 v 0.80": (auc((200, 2000), (0.72, 0.80)), "roc_auc"),
     "MSE 30/300, twice": (errors((30, 300), 2.0), "mean_squared_error"),
     "MSE 200/2000, 1.5 times, kurtosis 6": (errors((200, 2000), 1.5, 6.0), "mean_squared_error"),
-    "balanced accuracy 80/800, 0.72 v 0.82": (
-        rates((80, 800), (0.72, 0.82)),
-        "balanced_accuracy",
-    ),
 }
 BETTER: dict[str, tuple[Population, str]] = {
     "AUC 60/600, 0.95 v 0.83": (auc((60, 600), (0.95, 0.83)), "roc_auc"),

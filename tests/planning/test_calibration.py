@@ -189,7 +189,7 @@ def test_unequal_spread_is_found_to_matter_for_means() -> None:
     divided = calibrate(**errors(), n_simulations=n, n_resamples=99, rng=2)
     assert plain.level * n > at_most(LEVEL, n)
     assert divided.level * n <= at_most(LEVEL, n)
-    assert divided.variance == "delta"
+    assert divided.variance == "hall"
 
 
 def scores(seed: int = 1) -> Columns:

@@ -72,7 +72,7 @@ def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -
     assert not {one.name for one in BOUND} & {one.name for one in NULLS}
     rng = np.random.default_rng(1)
     for setting in BOUND:
-        found = [rivals.run_tests(setting, 0, rng, rivals=False)[rivals.COUNT] for _ in range(101)]
+        found = [rivals.run_tests(setting, 1, rng, rivals=False)[rivals.COUNT] for _ in range(101)]
         assert 19 <= np.median(found) <= 28, setting.name
 
 

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 
 import fairperm
-from fairperm.datasets import fetch_adult, fetch_compas
+from fairperm.datasets import fetch_adult
 
-PAGE = Path(__file__).parents[2] / "docs/how-to/subgroups.md"
 pytestmark = [pytest.mark.validate, pytest.mark.usefixtures("real_data")]
-
-
-def test_page_shows_what_a_search_of_compas_finds() -> None:
-    result = fairperm.find_subgroups(
-        "two_year_recid",
-        y_score="decile_score",
-        threshold=5,
-        features=["age_cat", "sex", "race", "priors_count", "c_charge_degree"],
-        metric="false_positive_rate",
-        data=fetch_compas("pandas"),
-        rng=1,
-    )
-    assert f"```text\n{result}\n```" in PAGE.read_text(encoding="utf-8")
 
 
 def test_values_of_all_subgroups_of_adult_are_those_of_a_group_by() -> None:
