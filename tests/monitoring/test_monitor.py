@@ -244,6 +244,7 @@ def test_other_refusals() -> None:
         ({"wealth": []}, "damaged"),
         ({"wealth": [[0, "a", "b", {}]]}, "damaged"),
         ({"sums": 3}, "damaged"),
+        ({"batches": -3}, "got fewer than no batches or rows. It is damaged"),
     ],
 )
 def test_refused_states(changed: dict[str, Any], message: str) -> None:

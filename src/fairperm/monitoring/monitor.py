@@ -22,7 +22,15 @@ from fairperm._utils.formatting import (
 from fairperm._utils.sorting import sort_key
 from fairperm._utils.streams import BATCHES, stream
 from fairperm.data.arguments import Frame
-from fairperm.errors import InputError, InputTypeError, argument, listed, shown, unknown_name
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    Shown,
+    argument,
+    listed,
+    shown,
+    unknown_name,
+)
 from fairperm.hypothesis_tests.results.text import write_table
 from fairperm.metrics.registry import get_metric
 from fairperm.monitoring.eprocess import Wealth, shuffle
@@ -366,11 +374,14 @@ class Monitor:
             }
             monitor._n_batches, monitor._last = int(state["batches"]), state["last_batch"]
             monitor._path = [dict(one) for one in state["path"]]
+            if min([monitor._n_batches, *(n for n, _ in monitor._sums.values())]) < 0:
+                raise ValueError("fewer than no batches or rows")
         except InputError:
             raise
         except (KeyError, TypeError, ValueError) as error:
             hint = "It is damaged, or was not written by a monitor."
-            raise InputError("state", "the state of a monitor", str(error), hint) from error
+            got = f"one without {error}" if isinstance(error, KeyError) else f"{error}"
+            raise InputError("state", "the state of a monitor", Shown(got), hint) from error
         if wealth.keys() != monitor._wealth.keys():
             raise InputError("state", "of all comparisons", [*wealth], "It is damaged.")
         monitor._wealth = wealth
