@@ -112,6 +112,20 @@ def test_every_function_knows_names() -> None:
     assert "clusters are compared, not rows" in found.to_html()
 
 
+def test_the_change_of_a_group_is_a_paired_t_test_of_its_names() -> None:
+    rows = answers(20, 4, np.random.default_rng(3))
+    old = rows.pop("y_pred")
+    moved = answers(20, 4, np.random.default_rng(4))["y_pred"]
+    del rows["y_true"]
+    changed = compare_models(
+        y_score=old, y_score_new=old + moved, metric="mean_score", n_resamples=9, rng=1, **rows
+    )
+    for group, change in changed.group_changes.items():
+        expected = stats.ttest_1samp(means(rows | {"y_pred": moved}, group), 0)
+        assert change.change / change.standard_error == pytest.approx(expected.statistic)
+        assert change.pvalue == pytest.approx(expected.pvalue)
+
+
 def test_without_names_a_note_says_whom_the_result_is_about() -> None:
     rows = answers(20, 4, np.random.default_rng(4))
     del rows["names"]

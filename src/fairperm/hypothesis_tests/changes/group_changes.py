@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import stdtr
 
 from fairperm._utils.arrays import Array, Integers
 from fairperm.hypothesis_tests.results.changes import GroupChange
@@ -12,9 +13,17 @@ from fairperm.inference.null import drop_rounding, normal_pvalue
 
 
 def compare_values(
-    span: float, old: float, new: float, error: float, exact_pvalue: float | None = None
+    span: float,
+    old: float,
+    new: float,
+    error: float,
+    exact_pvalue: float | None = None,
+    n_clusters: int | None = None,
 ) -> GroupChange:
-    """Return the change with its exact p-value, or that of the change over its standard error."""
+    """Return the change with its exact p-value, or that of the change over its standard error.
+
+    Clusters may be few, such as four names: theirs is Student's t, of one degree less.
+    """
     size = span if math.isfinite(span) else max(abs(old), abs(new))
     change = float(drop_rounding(np.array(new - old), size))
     pvalue = math.nan
@@ -22,6 +31,8 @@ def compare_values(
         pvalue = exact_pvalue
     elif change == 0 and error == 0:
         pvalue = 1.0
+    elif error > 0 and n_clusters is not None:
+        pvalue = float(2 * stdtr(max(n_clusters - 1, 1), -abs(change) / error))
     elif error > 0:
         pvalue = normal_pvalue(change / error, "two-sided").value
     return GroupChange(

@@ -393,13 +393,14 @@ def _changes(
     """Return the change of each part in a group, with a paired test of its own."""
     errors, rows = sample["standard_errors"][comparison.groups[side]], comparison.whole.rows
     mine, found = rows.group == side, []
+    n_clusters = None if rows.cluster is None else len(np.unique(rows.cluster[mine]))
     for place, (part, columns) in enumerate(by_part(comparison.parts)):
         exact = None
         if _is_rate_of_rows(part, comparison):
             exact = mcnemar(rows.contributions[mine, columns.start], rows.count[mine])
         error = errors[part.name] if len(comparison.parts) > 1 else errors
         values = float(old[place, side]), float(new[place, side])
-        found.append(compare_values(part.span, *values, float(error), exact))
+        found.append(compare_values(part.span, *values, float(error), exact, n_clusters))
     return found
 
 

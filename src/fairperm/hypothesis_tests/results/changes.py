@@ -69,7 +69,7 @@ class GroupChange:
     pvalue : float
         Two-sided. For a rate of plain rows McNemar's exact test, if two models share its
         denominator, or the exact unconditional test of two periods; otherwise the normal test of
-        the change over its standard error. NaN without one.
+        the change over its standard error, of clusters (and names) Student's t. NaN without one.
     exact : bool
         Whether it is one of the exact tests.
     """
