@@ -152,6 +152,21 @@ def test_texts_that_are_hardly_csv_never_have_another_answer(
     assert seen["(False, True)"] < 3
 
 
+def test_only_a_quote_after_the_space_that_a_value_starts_with_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spaces and quotes within quotes are text like any other."""
+    path = tmp_path / "x.csv"
+    values = ('"say ""no"""', '"""nein"""', '" ""x"""', '"a\n ""b"""')
+    lines = ["y,p,g,h", *(f'{i % 2},0.{i},{one},"""x"""' for i, one in enumerate(values, 1)), ""]
+    path.write_text("\n".join(lines))
+    assert not isinstance(read(path), str)
+    block(monkeypatch)
+    assert not isinstance(read(path), str)
+    path.write_text("\n".join([*lines[:-1], '1,0.5, "a",b', ""]))
+    assert "quote that opens or closes is out of place" in str(read(path))
+
+
 def test_compressed_files_and_workbooks_need_no_more(here: Here) -> None:
     block(here.monkeypatch)
     text = as_text(ROWS)

@@ -43,6 +43,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _CODE = re.compile(r"[+-]*0[0-9].*")
 _LONG_INTEGER = re.compile(r"[+-]?[0-9]{17,}")
 _LARGEST = 2**63
+_SPACED_QUOTE = re.compile(' +"')
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -87,7 +88,7 @@ def _read_rows(
         open_bytes(text.path) as file,
         io.TextIOWrapper(file, "utf-8-sig", newline="") as stream,
     ):
-        lines = _Lines(stream)
+        lines = _Lines(stream, text.mark)
         rows = csv.reader(lines, delimiter=text.mark, strict=True)
         next(rows)
         end = lines.end
@@ -106,7 +107,7 @@ def _read_rows(
                     f"{shown(text.file.name)} cannot be read: line {rows.line_num} has {len(row)} "
                     f"columns; the header has {width}.{title}"
                 )
-            if lines.has_spaced_quote and any(one.lstrip(" ").startswith('"') for one in row):
+            if lines.has_spaced_quote and any(map(_SPACED_QUOTE.match, row)):
                 raise csv.Error("a quote follows a space")
             lines.has_spaced_quote = False
             for column, i in zip(columns, places, strict=True):
@@ -119,20 +120,21 @@ def _read_rows(
 
 
 class _Lines:
-    """The lines of a text, with what the last one ended in, and whether a quote followed a space.
+    """The lines of a text, with what the last one ended in, and whether a space preceded a quote.
 
-    Python and DuckDB disagree about such quotes.
+    Python and DuckDB disagree about a value that starts so outside quotes.
     """
 
-    def __init__(self, stream: io.TextIOWrapper) -> None:
+    def __init__(self, stream: io.TextIOWrapper, mark: str) -> None:
         self._stream, self.end, self.has_spaced_quote = stream, "", False
+        self._find = re.compile(rf"(?:^|{re.escape(mark)}){_SPACED_QUOTE.pattern}").search
 
     def __iter__(self) -> Iterator[str]:
         while line := self._stream.readline(LONGEST_LINE):
             if len(line) == LONGEST_LINE:
                 raise csv.Error(LONG_LINE)
             self.end = line[len(line.rstrip("\r\n")) :]
-            self.has_spaced_quote |= ' "' in line
+            self.has_spaced_quote |= ' "' in line and self._find(line) is not None
             yield line
 
 
