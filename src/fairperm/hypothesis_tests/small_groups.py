@@ -73,24 +73,26 @@ class InfluentialRows:
         extra = np.zeros_like(effective)
         if _has_many_placements(comparison, plan, observed):
             return cls(comparison, effective, enough, extra)
-        known = observed.known_variance(comparison.weights)
+        # in the metric's own unit, so that a function of it has the same digits
+        spans = np.array([[part.span] for part in comparison.parts])
+        unit = np.square(np.where(np.isfinite(spans), spans, 1.0))
+        known = _round_off(observed.known_variance(comparison.weights) / unit)
         for i, part, number, variance in count_influential(comparison, rates=not is_plain):
             effective[i], few = number, number < enough
             if is_uneven and not plan.is_chosen and (linear or part.walk):
-                extra[i] = np.fmax(variance - known[i], 0.0)
+                # each rounded: their difference may be little but the rounding errors of both
+                extra[i] = np.fmax(_round_off(variance / unit[i]) - known[i], 0.0)
             if is_of_totals(part):
                 continue
             if limit and is_uneven and few.any() and not part.allows_for_one_row:
                 rule = f"at least 1 where few rows or clusters show how {part.name} varies"
                 raise UndefinedMetricError("n_resamples", rule, 0, "Draw permutations.")
             misses = _square_misses(part, comparison, few)
-            extra[i, few] += misses / (1 + number[few]) ** 3
+            extra[i, few] += misses / unit[i] / (1 + number[few]) ** 3
         if plan.is_chosen:
             extra[:] = 0.0
         # rounded: the order of rows changes last digits, and must not change an error
-        spans = np.array([[part.span] for part in comparison.parts])
-        unit = np.square(np.where(np.isfinite(spans), spans, 1.0))
-        return cls(comparison, _round_off(effective), enough, unit * _round_off(extra / unit))
+        return cls(comparison, _round_off(effective), enough, unit * _round_off(extra))
 
     def widen(self, estimates: Estimates, weights: Array | None) -> Estimates:
         """Return the observed estimates with variances that allow for few influential rows."""
