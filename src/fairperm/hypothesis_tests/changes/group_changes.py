@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import stdtr
 
 from fairperm._utils.arrays import Array, Integers
 from fairperm.hypothesis_tests.results.changes import GroupChange
@@ -32,6 +31,8 @@ def compare_values(
     elif change == 0 and error == 0:
         pvalue = 1.0
     elif error > 0 and n_clusters is not None:
+        from scipy.special import stdtr  # rates load nothing heavy
+
         pvalue = float(2 * stdtr(max(n_clusters - 1, 1), -abs(change) / error))
     elif error > 0:
         pvalue = normal_pvalue(change / error, "two-sided").value
