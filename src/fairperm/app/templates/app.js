@@ -73,7 +73,9 @@
     $("question-title").focus();
   }
 
+  let drawn = 0; // the form's latest drawing: answers to earlier ones come too late
   function showLook(found) {
+    drawn++;
     file = found.file;
     $("look").innerHTML = found.look;
     $("form").innerHTML = found.form;
@@ -108,15 +110,19 @@
 
   $("form").addEventListener("change", (event) => trying(async () => {
     if (!("redraws" in event.target.dataset)) { later(); return; }
-    const { id, name, value } = event.target, isOpen = document.querySelector("#form .reading").open;
+    const { name, value } = event.target, mine = ++drawn;
+    if (name === "question") forgetAnswer(); // now: one asked for before the form is drawn stays
     const response = await fetch(tab + "/form", { method: "POST", body: fields($("form")) });
     if (!response.ok) throw new Refused(response.status, await response.text());
-    $("form").innerHTML = await response.text();
+    const text = await response.text();
+    if (mine !== drawn) return;
+    const isOpen = document.querySelector("#form .reading").open;
+    $("form").innerHTML = text;
     document.querySelector("#form .reading").open = isOpen;
     const same = Array.from($("form").elements).filter((one) => one.name === name);
     const next = same.find((one) => one.value === value) || same[0];
     if (next) next.focus({ preventScroll: true });
-    if (name === "question") forgetAnswer(); else later();
+    if (name !== "question") later();
   }));
   $("form").addEventListener("input", (event) => {
     if ("adjusts" in event.target.dataset) later();
