@@ -121,7 +121,7 @@ def test_the_change_of_a_group_is_a_paired_t_test_of_its_names() -> None:
         y_score=old, y_score_new=old + moved, metric="mean_score", n_resamples=9, rng=1, **rows
     )
     for group, change in changed.group_changes.items():
-        expected = stats.ttest_1samp(means(rows | {"y_pred": moved}, group), 0)
+        expected = stats.ttest_1samp(means(rows | {"y_pred": moved}, str(group)), 0)
         assert change.change / change.standard_error == pytest.approx(expected.statistic)
         assert change.pvalue == pytest.approx(expected.pvalue)
 
